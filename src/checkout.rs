@@ -30,8 +30,8 @@ use cerebro_service::looks;
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
 /// How long examining the folder continues after that, so that the next search has the missing verdicts.
 const LOOK_MAX: Duration = Duration::from_millis(500);
-/// The stack of a thread that parses source files. The parser recurses: a Go file of 1 MiB of nothing but `- [ ] ` takes more
-/// than 16 MiB, and a stack that overflows ends the daemon. Only what is used takes memory.
+/// The stack of a thread that parses source files, in bytes. The parser recurses: a Go file of 1 MiB of `- [ ] ` takes more
+/// than 16 MiB, and a stack that overflows ends the daemon. Only the used part takes memory.
 const PARSER_STACK_BYTES: usize = 256 * 1024 * 1024;
 /// Most files that one call examines.
 pub const FILES_MAX: usize = 80;
@@ -345,7 +345,7 @@ fn bytes_of(root: &Path, path: &str) -> Option<(Vec<u8>, Stamp)> {
     (bytes.len() <= FILE_BYTES_MAX).then(|| (bytes, Stamp::of(&facts)))
 }
 
-/// Runs work that parses on a thread of its own; `None` where there is none to be had, or the work broke off.
+/// Runs work that parses on a thread of its own; `None` if no thread can be started, or the work panicked.
 fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(PARSER_STACK_BYTES).spawn_scoped(scope, work);

@@ -32,7 +32,7 @@ pub struct Status {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Journal {
     pub enabled: bool,
-    /// Until when it counts as degraded: it answered too slowly, and nobody waits for it, or it could not be written.
+    /// Until when it counts as degraded: it answered too slowly, so callers do not wait for it, or a write failed.
     pub degraded_until: Option<Text>,
     /// Events that are missing and not recorded by a gap yet.
     pub missed: u64,

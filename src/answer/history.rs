@@ -21,7 +21,7 @@ pub struct Begun {
 pub struct Preview {
     pub agents: Vec<Found>,
     pub faults: Vec<Fault>,
-    /// Where no session of the project is here: projects with sessions that may have been meant.
+    /// If the project has no session: projects with sessions that may have been meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub near: Vec<Text>,
     /// Memory files, if they were asked for.
@@ -236,7 +236,7 @@ pub struct Fix {
     pub changed: Vec<Text>,
 }
 
-/// `op_history_forget`; in the answer of `cerebro restore`, what is gone again.
+/// `op_history_forget`; in the answer of `cerebro restore`, what was forgotten again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forgotten {
     /// Sessions without remaining exchanges. A dry run does not count them.
@@ -278,7 +278,7 @@ impl From<cerebro_service::Forgotten> for Forgotten {
 }
 
 impl Forgotten {
-    /// What it counts, in words, such as `3 exchanges, 1 prompt`; empty if it is nothing.
+    /// Its counts in words, such as `3 exchanges, 1 prompt`; empty if all are zero.
     pub fn words(&self) -> String {
         let parts = [
             (self.exchanges, "exchange"),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn one_session_and_a_list_are_read_as_what_they_are() {
+    fn a_session_and_a_list_of_sessions_are_told_apart() {
         let one: History = serde_json::from_value(json!({
             "exchanges": [{
                 "id": "x1", "seq": 0, "part": 0, "at": "t", "title": "Go on", "files": [], "commands": [],

@@ -137,7 +137,7 @@ pub struct Changed {
     /// What was done, such as `pinned`, or `unchanged`.
     pub outcome: Text,
     pub title: Text,
-    /// Of a memory that is back from the archive, or restored: another one that had this text and no longer says it.
+    /// For a memory that was unarchived or restored: another one that had this text and no longer says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted: Option<Gone>,
 }
@@ -192,13 +192,13 @@ pub struct Deleted {
     pub id: Text,
     /// `deleted`, `purged` or `unchanged`.
     pub outcome: Text,
-    /// Of a purged memory: those that were merged into it and still say so.
+    /// For a purged memory: those that were merged into it and still say the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<Text>,
-    /// Of a deleted memory that is kept: those in the archive that still say the same.
+    /// For a deleted memory: those in the archive that still say the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<Text>,
-    /// Of a purged memory: prompts that still say it.
+    /// For a purged memory: prompts that still contain its text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<Text>,
 }

@@ -39,7 +39,7 @@ pub struct Piece {
 pub struct Listed {
     /// Whether the journal is on.
     pub enabled: bool,
-    /// Until when the journal counts as degraded: it answered too slowly, and nobody waits, or it could not be written.
+    /// Until when the journal counts as degraded: it answered too slowly, so callers do not wait for it, or a write failed.
     pub degraded_until: Option<Text>,
     /// Events that were not recorded.
     pub missed: Option<u64>,

@@ -1,12 +1,12 @@
-//! Empty values on the command line. A variable of a script that is not set gives one, and to the daemon, made for agents,
-//! an empty condition is none at all: `delete --tag ''` would mean every memory. So they are refused in one place.
+//! Empty values on the command line. A script with an unset variable gives one. The daemon, which is made for agents, reads an
+//! empty condition as none: `delete --tag ''` would mean every memory. So they are refused in one place.
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, Error};
 
-/// Where an empty value is allowed, by command: it removes what is there, or is a text that may be empty. The words of a
-/// hook are an agent's, which nothing may stop.
+/// Where an empty value is allowed, by command: it removes the present value, or is a text that may be empty. A hook takes
+/// any words, because it must never fail.
 const ALLOWED: [(&str, &[&str]); 4] = [
     ("update", &["topic_key", "tags", "evidence", "trigger", "valid_from", "valid_until"]),
     ("install", &["query_prefix", "passage_prefix"]),

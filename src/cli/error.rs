@@ -171,7 +171,7 @@ impl From<CallError> for Error {
                 Self::internal(error).hint("`cerebro daemon logs` shows what the daemon said")
             }
             CallError::Unreadable(_) => {
-                Self::internal(error).hint("the daemon is of another version: `cerebro daemon stop` ends it")
+                Self::internal(error).hint("the daemon has another version: `cerebro daemon stop` ends it")
             }
         }
     }

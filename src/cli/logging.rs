@@ -26,7 +26,7 @@ pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
         .with_ansi(!is_daemon && io::stderr().is_terminal())
         .try_init();
     if is_daemon {
-        // The daemon's standard error is its log, and a panic is logged like anything else.
+        // The daemon's standard error is its log, so a panic is logged too.
         std::panic::set_hook(Box::new(|panic| {
             let place = panic.location().map(ToString::to_string).unwrap_or_default();
             tracing::error!(place, "panicked: {}", words_of(panic.payload()));
@@ -41,10 +41,10 @@ pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
     Some(warning)
 }
 
-/// The message of a panic if it is a fixed text of the program. A composed one may quote what was worked on, as that of a
-/// text that is cut inside a character does.
+/// The message of a panic if it is a fixed text of the program. A composed one may quote stored text, for example if a text
+/// was cut inside a character.
 fn words_of(payload: &(dyn Any + Send)) -> &'static str {
-    payload.downcast_ref::<&'static str>().copied().unwrap_or("its message may have contents and is left out")
+    payload.downcast_ref::<&'static str>().copied().unwrap_or("left out, because it may quote stored text")
 }
 
 /// The filter, and why the requested one is invalid.

@@ -154,7 +154,7 @@ impl Output {
     pub fn confirm(&self, question: &str) -> Result<bool> {
         if !Self::has_person() {
             return Err(Error::usage(
-                "it asks first, and there is no terminal to answer on; nothing was done",
+                "the command asks first, and there is no terminal for the answer; nothing was done",
             )
             .hint(format!("`--yes` answers yes to: {question}")));
         }

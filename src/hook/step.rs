@@ -1,8 +1,8 @@
 //! Translates a hook's payload, from any agent, into steps.
 //!
 //! Pure, and without errors: unknown fields are ignored, and missing fields lead to a step with less data or to none.
-//! Every text is cut to a bound. What is cut is redacted before, because a cut can part a secret from its name; the daemon
-//! redacts all of it.
+//! Every text is cut to a bound. A text that is cut is redacted first, because a cut can separate a secret from its name;
+//! the daemon redacts all texts.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text::hex;
@@ -18,7 +18,7 @@ use super::{Agent, strip};
 /// Longest last message of a turn, and longest reason for a failed turn.
 const MESSAGE_BYTES_MAX: usize = 600;
 const ERROR_BYTES_MAX: usize = 200;
-/// Longest output that nothing is cut from before its end is taken.
+/// Longest output whose end is taken without a redaction before.
 const PRINTED_BYTES_MAX: usize = 4_000;
 /// Most commands in the background that are named at the end of a turn.
 const BACKGROUND_MAX: usize = 8;
@@ -105,8 +105,8 @@ fn last_message(input: &Value) -> Option<String> {
     Some(cut(&words, MESSAGE_BYTES_MAX))
 }
 
-/// The end of a turn. Commands that go on in the background begin again after it, because all that ran in the turn
-/// ends with it. Claude Code names them at the end of each turn until they have ended.
+/// The end of a turn. Everything that ran in the turn ends with it, so commands that continue in the background are recorded
+/// as begun after it. Claude Code names them at the end of each turn until they have ended.
 fn turn_ended(input: &Value) -> Vec<Step> {
     let running = |task: &Value| {
         let (id, what) = (name(text(task, "id")), cut(text(task, "command"), COMMAND_BYTES_MAX));

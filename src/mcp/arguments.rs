@@ -52,7 +52,7 @@ impl ArgumentError {
 
 /// The beginning of an invalid value, redacted.
 fn echo(value: &str) -> String {
-    // Much longer than a secret, of which a cut could leave a part, and not as long as a line.
+    // The cut is far behind what is quoted, so no part of a secret that it cuts is quoted.
     let value = text::cut_bytes(value, ECHOED_BYTES_MAX);
     let line = text::one_line(&redact::redact_secrets(value));
     text::cut_chars(&line, ECHO_CHARS_MAX).into_owned()
@@ -65,8 +65,8 @@ const COUNT_MAX: usize = 1_000_000_000;
 
 /// How much of an invalid value is redacted for its quotation, in bytes.
 const ECHOED_BYTES_MAX: usize = 64 * 1024;
-/// Longest text among an agent's arguments, in bytes: redaction may shorten a text to what a content may have. A longer one
-/// is refused at once, because redacting it would hold up the other agents for many seconds.
+/// Longest text among an agent's arguments, in bytes. It is more than the bound of a content, because redaction may shorten
+/// it. A longer text is refused at once, because redacting it would delay the other agents by many seconds.
 const TEXT_BYTES_MAX: usize = 2 * CONTENT_BYTES_MAX;
 /// Most unknown arguments that an answer names.
 const UNKNOWN_MAX: usize = 20;

@@ -87,7 +87,7 @@ impl Address {
     /// The text of the resource; `None` if the id does not exist.
     ///
     /// # Errors
-    /// When the facts are not those of the answer.
+    /// If the facts cannot be read as the operation's answer.
     pub(super) fn content(&self, text: String, facts: &Value) -> Result<Option<String>, Unreadable> {
         match self {
             Self::Context | Self::Memory(_) => Ok(Some(text)),
@@ -154,7 +154,7 @@ pub(super) fn listing() -> Question {
 /// The resources that are listed: the context, and the memories in the answer to [`listing`].
 ///
 /// # Errors
-/// When the facts are not those of the answer.
+/// If the facts cannot be read as the operation's answer.
 pub(super) fn resources(facts: &Value) -> Result<Vec<Resource>, Unreadable> {
     Ok(with_context(&answer::read::<of::List>(facts)?.memories))
 }
@@ -380,7 +380,7 @@ impl Completion {
     /// The values in the call's answer, each once.
     ///
     /// # Errors
-    /// When the facts are not those of the answer.
+    /// If the facts cannot be read as the operation's answer.
     pub(super) fn values(&self, facts: &Value) -> Result<Vec<String>, Unreadable> {
         let listed = || answer::read::<of::List>(facts);
         let values: Vec<Text> = match self.offered {

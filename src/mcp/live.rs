@@ -150,7 +150,7 @@ pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> Strin
         };
         Some(format!("{}={}", shown(name), text::cut_chars(&value, VALUE_CHARS_MAX)))
     });
-    // Further ones would not be seen, and a call may have as many arguments as its line has room for.
+    // A call may have very many arguments, and more than these would not be shown.
     let shown = shown.take(PREVIEW_CHARS_MAX).collect::<Vec<_>>().join("  ");
     let line = text::strip_control_chars(&shown).into_owned();
     text::cut_chars(&line, PREVIEW_CHARS_MAX).into_owned()

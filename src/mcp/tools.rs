@@ -340,7 +340,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
     Ok(new_project(reply, updated.memory.scope.project_name(), updated.new_project.as_deref()))
 }
 
-/// Whether a patch names no field. What only guards or permits a change is none.
+/// Whether a patch changes nothing: arguments that only guard or permit a change do not count.
 fn changes_nothing(patch: &Patch) -> bool {
     patch.supersedes.is_empty()
         && matches!(

@@ -95,7 +95,7 @@ pub(super) fn row(listed: &ListedWork) -> Piece {
 }
 
 fn piece(work: &Work, stale: Option<Stale>) -> Piece {
-    // Nobody holds what is closed, or what was lost with its agent.
+    // Nobody holds closed work, or work that was lost with its agent.
     let lease = work.lease.as_ref().filter(|_| work.status != Status::Closed && !work.lost);
     Piece {
         work: work.id.as_str().into(),

@@ -332,7 +332,7 @@ async fn going_on(call: &mut Call) -> Answer {
         let words = "nothing is unfinished";
         return Ok(Reply::saying(words).fact("text", words).fact("degraded_until", degraded(call)));
     };
-    // What it says is so after the claim.
+    // The answer describes the state after the claim.
     let claimed = if claim || takeover {
         Some(call.service.journal.claim(&actor, &id, ClaimWork { lease: None, takeover }).await?)
     } else {

@@ -19,14 +19,14 @@ pub enum Line {
     Whole(Vec<u8>),
     /// A line longer than the bound, which was skipped.
     TooLong {
-        /// In bytes.
+        /// Its length in bytes.
         length: u64,
         /// The id of the request in it; null if there is none.
         id: Value,
     },
 }
 
-/// Reads lines. It holds at most one line, and at most `max` bytes of it, and a few of a longer one.
+/// Reads lines. It holds at most one line of up to `max` bytes; of a longer line it holds only the id.
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: R,

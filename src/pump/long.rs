@@ -1,5 +1,5 @@
-//! A line that is longer than the bound. It is looked through and not held: only the id of the request in it is kept, so
-//! that the client learns which of its requests is refused. Clients write the id at the beginning or at the end.
+//! Scans a line that is longer than the bound, without holding it. Only the id of the request in it is kept, so that the
+//! client learns which of its requests is refused. Clients write the id at the beginning or at the end.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::message::Key;
 /// Longest id that is kept, in bytes as the line has it.
 const ID_BYTES_MAX: usize = 256;
 
-/// What was seen of a line so far. It needs the same memory however long the line is.
+/// The state of the scan. It needs the same memory for a line of any length.
 #[derive(Debug, Default)]
 pub struct LongLine {
     /// How many objects and arrays are open.
@@ -31,8 +31,8 @@ impl LongLine {
         }
     }
 
-    /// The id of the request, whose line has ended. Null as JSON-RPC wants it for an id that cannot be told: the line
-    /// is no request, breaks off, or has an id that is too long.
+    /// The id of the request at the end of its line. Null, as JSON-RPC asks for, if there is no usable id: the line is not a
+    /// request, is incomplete, or its id is too long.
     pub fn id(&self) -> Value {
         let id = serde_json::from_slice(&self.id).ok().filter(|id| Key::of(id).is_some());
         id.filter(|_| self.has_method && self.depth == 0).unwrap_or_default()
@@ -64,7 +64,7 @@ impl LongLine {
         self.hold(byte);
     }
 
-    /// Keeps a byte of the outermost object. One byte over the bound shows that something is too long.
+    /// Keeps a byte of the outermost object. One byte over the bound marks a key or value that is too long.
     fn hold(&mut self, byte: u8) {
         if self.depth == 1 && self.held.len() <= ID_BYTES_MAX {
             self.held.push(byte);

@@ -144,7 +144,7 @@ impl FromClient {
     }
 }
 
-/// The answer to a message that the daemon would not answer, because it is none of JSON-RPC or cannot be read.
+/// The answer to a message that the daemon would not answer, because it is not JSON-RPC or cannot be read.
 pub fn refusal(message: &[u8]) -> Option<String> {
     match FromClient::parse(message) {
         FromClient::Invalid(answer) => Some(answer),

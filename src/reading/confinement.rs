@@ -1,4 +1,4 @@
-//! What the process that reads documents can do: compute, within bounds, and use the streams that it was started with.
+//! Confines the process that reads documents: it can only compute, within bounds, and use its standard streams.
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -7,8 +7,8 @@ use super::{CPU_MAX, MEMORY_MAX};
 /// Number of a process's open streams: input, output and errors.
 const STREAMS: u64 = 3;
 
-/// Confines this process, for good. Returns whether the kernel refuses it everything but computing and its streams; not
-/// every system can. Without that, the bounds remain as far as the system has them, and the caller's timeout.
+/// Confines this process for the rest of its life. Returns whether the kernel refuses it everything but computing and its
+/// streams, which not every system can do. Otherwise only the bounds that the system has and the caller's timeout hold.
 pub(super) fn confine() -> bool {
     bound();
     refuse_calls().inspect_err(|error| tracing::debug!(%error, "cannot confine the reader")).is_ok()
@@ -33,15 +33,16 @@ fn bound() {
     }
 }
 
-/// Has the kernel refuse every system call but those that a computation needs. So whatever a file makes of the code that
-/// reads it, it can open, change, rename or remove no file, reach no network, start or stop no process, and see none.
+/// Makes the kernel refuse every system call except those that a computation needs. Even if a malicious file takes over the
+/// code that reads it, that code cannot open, change, rename or remove a file, reach the network, or start, stop or see a
+/// process.
 ///
 /// # Errors
 /// If the system cannot do that.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn refuse_calls() -> Result<(), seccompiler::Error> {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter_all_threads};
-    // A list of what is allowed stays right when the kernel gets another call.
+    // A list of allowed calls stays right when the kernel gets new ones.
     const ALLOWED: [libc::c_long; 22] = [
         // The streams.
         libc::SYS_read,
@@ -63,7 +64,7 @@ fn refuse_calls() -> Result<(), seccompiler::Error> {
         // The clock, and seeds of hash tables.
         libc::SYS_clock_gettime,
         libc::SYS_getrandom,
-        // Its own end, also by a stack that overflows.
+        // Its own end, also after a stack overflow.
         libc::SYS_exit,
         libc::SYS_exit_group,
         libc::SYS_rt_sigaction,
@@ -99,11 +100,11 @@ mod tests {
 
     use super::*;
 
-    /// Names the folder of the deeds to the process that tries them.
+    /// The variable that names the folder in which the confined process tries forbidden calls.
     const FOLDER: &str = "CEREBRO_TEST_CONFINED_IN";
     const PORT: &str = "CEREBRO_TEST_CONFINED_PORT";
 
-    /// What code that a file has taken over might do, each as far as it got.
+    /// What code that a file has taken over might try, each with its result.
     fn deeds(folder: &Path, port: u16, parent: Pid) -> Vec<(&'static str, Result<()>)> {
         let (kept, new) = (folder.join("kept"), folder.join("new"));
         vec![

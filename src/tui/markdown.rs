@@ -42,8 +42,8 @@ struct Page {
     spans: Vec<(String, Style)>,
     styles: Vec<Style>,
     leads: Vec<Lead>,
-    /// How many more blocks are open inside those, too deep for a prefix of their own. A text may nest as many as it has
-    /// characters.
+    /// The number of open blocks inside those that are too deep for a prefix of their own. A text may nest as many blocks as
+    /// it has characters.
     too_deep: usize,
     /// The next number of each open list; `None` for a list with bullets.
     lists: Vec<Option<u64>>,

@@ -51,7 +51,7 @@ fn a_list_meets_its_conditions_and_continues_at_its_cursor() {
         assert_eq!(list(args), want, "{args:?}");
     }
     // Page by page it is the same list, also where a condition is checked after the index.
-    for condition in [&[][..], &["--since", "1d"], &["--agent", "person"]] {
+    for condition in [&[][..], &["--since", "1d"], &["--agent", "cerebro-cli"]] {
         let all: Vec<&str> = ["--all-projects"].iter().chain(condition).copied().collect();
         let (mut seen, mut cursor) = (Vec::new(), None::<String>);
         loop {

@@ -103,7 +103,7 @@ fn texts_that_differ_in_a_unit_symbol_path_or_date_are_different() {
             |what: &str| format!("The walrus ledger number {n} {what} the whole budget of its gateway.");
         corrected(&mut agent, &format!("Pair {n}"), &text(one));
         agent.save(&format!("Pair {n}"), &text(other));
-        // The other way round, and by a door that nobody decides at.
+        // The other way round, and by an import, where nobody decides.
         let n = n + pairs.len();
         let text =
             |what: &str| format!("The marmot ledger number {n} {what} the whole budget of its gateway.");

@@ -1,4 +1,4 @@
-//! What was forgotten of past sessions, and a backup or an export that was made before: neither brings it back.
+//! An older backup or export does not bring back what was forgotten of past sessions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn ways(home: &Home) -> [Vec<String>; 5] {
         words(&["--project", &project]),
         words(&["--before", "2100-01-01"]),
         words(&["--text", "Zanzibar"]),
-        // No later session is kept from saying this.
+        // With a session beside it, the text is not kept out of later sessions.
         words(&["--text", "zanzibar", "--session", "s-1"]),
     ]
 }
@@ -87,7 +87,7 @@ fn a_restore_says_in_one_sentence_what_is_gone_again_and_leaves_nothing_behind()
     let left: Vec<_> = fs::read_dir(home.data()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     let is_left = |name: &str| left.iter().any(|left| left.to_string_lossy().starts_with(name));
     assert!(!is_left("store.restoring") && !is_left("store.compared"), "{left:?}");
-    // A key of a text comes along, too: no later session says it.
+    // The digest of a forgotten text is carried over too: later sessions come without the text.
     forget(&home, &["--text".to_owned(), "walrus of the pier".to_owned()]);
     home.json(&["restore", "--replace", &file.to_string_lossy()]);
     assert_eq!(shown_by(&home, "walrus of the pier"), [""; 0]);
@@ -107,7 +107,7 @@ fn an_export_made_before_does_not_bring_back_what_was_forgotten() {
         import(&home, &older);
         assert_eq!(shown_by(&home, "zanzibar"), [""; 0], "{way:?}");
         home.run(&["doctor"]).success();
-        // Digests without a key mean the same in every home.
+        // Tombstones are digests without a key, so they mean the same in every home.
         let digests = exported(&home, "digests.jsonl", |line| line["kind"] == "history_tombstone");
         let other = Home::new();
         import(&other, &digests);

@@ -265,7 +265,7 @@ fn an_old_session_of_gemini_is_in_the_project_that_its_notes_name() {
     home.take_in();
     let project = || home.json(&["history", "show", "g-1"])["project"].clone();
     assert_eq!(project(), "general", "nothing says where it was");
-    // It goes on in the other form, which names its folder.
+    // The session continues in the other form, which names its folder.
     fs::remove_file(&old).unwrap();
     let head =
         json!({ "sessionId": "g-1", "startTime": "2026-10-02T03:04:05Z", "directories": [home.work()] });

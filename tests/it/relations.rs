@@ -1,4 +1,4 @@
-//! Relations of memories: by shared names, and by claims of a language model.
+//! Relations of memories: by shared names, and by claims of a chat model.
 
 use crate::support::{
     AGENTS_MAY_PURGE, Agent, FaultyProvider, Home, Provider, Scene, Value, alter, json, wait_for, word,

@@ -373,7 +373,7 @@ fn whoever_takes_a_copy_of_a_corrected_text_out_of_the_archive_is_told() {
             "{told}"
         );
         assert!(!is_archived(&home, &copy), "somebody wants it");
-        // It is said once, and not when the memory was not in the archive.
+        // The notice comes once, and not for a memory that was not in the archive.
         assert_eq!(home.json(&[command, &copy])["noted"], Value::Null);
         home.json(&[back, &copy]);
         home.run(&["archive", &copy]).success();
@@ -433,7 +433,7 @@ fn a_deleted_memory_names_its_copies_in_the_archive() {
     let deleted = home.run(&["delete", stays.str("id")]);
     let said = format!("{copy} still says so, in the archive");
     assert!(format!("{}{}", deleted.stdout, deleted.stderr).contains(&said), "{deleted:?}");
-    // Who deletes both need not be told.
+    // If both are deleted, neither is named.
     let both = home.run(&["delete", "caaaaaaaaaaa", &copy]);
     assert!(!both.stderr.contains("still says so"), "{both:?}");
 }

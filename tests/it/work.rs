@@ -254,7 +254,7 @@ fn a_note_goes_to_the_task_that_the_session_began_last_and_still_holds() {
         begun["work"].as_str().unwrap().to_owned()
     };
     let (first, second) = (begin("First"), begin("Second"));
-    // Whatever the session was active in since.
+    // A note in the first task does not make it the one that was claimed last.
     agent.ok("work_note", json!({ "work": first, "event": "note", "text": "x" }));
     let noted = agent.ok("work_note", json!({ "event": "step_done", "step": 1 }));
     assert_eq!((noted["work"].as_str(), &noted["outcome"]), (Some(second.as_str()), &json!("recorded")));
@@ -263,11 +263,11 @@ fn a_note_goes_to_the_task_that_the_session_began_last_and_still_holds() {
     let refused = agent.call("work_note", json!({ "event": "step_done", "step": 9 }));
     let words = format!("{refused:?}");
     assert!(words.contains("1 rules; 2 reader"), "{words}");
-    // Closed, it is nobody's; the one before still is.
+    // The second task is closed, and the session still holds the first.
     agent.ok("work_note", json!({ "event": "done" }));
     let noted = agent.ok("work_note", json!({ "event": "decision", "text": "Do it" }));
     assert_eq!(noted["work"].as_str(), Some(first.as_str()));
-    // Without a task, it goes to the session.
+    // Without a task, a note goes to the session's own work.
     agent.ok("work_note", json!({ "event": "done" }));
     let noted = agent.ok("work_note", json!({ "event": "decision", "text": "Do more" }));
     assert_ne!(noted["work"].as_str(), Some(first.as_str()));

@@ -1,4 +1,4 @@
-//! What the next session of another agent is given of the tasks of a session whose agent is dead.
+//! The tasks of a session whose agent was killed, as the next session of another agent is shown them.
 
 use crate::hooks::report;
 use crate::support::{Agent, Home, Value, json};
@@ -58,7 +58,7 @@ fn the_task_of_a_dead_session_and_its_open_effect_are_handed_over_first() {
     assert!(task["holder"].is_null(), "{task}");
     assert_eq!(home.json(&["work", "resume", &work])["work"]["stale"], "lost");
 
-    // Whoever takes it is told the state after that.
+    // The answer to a claim describes the state after it.
     let mut next = home.pump().client("codex-mcp-client").start();
     let taken = next.ok("work_resume", json!({ "work": work, "claim": true }));
     assert_eq!((&taken["action"], taken["holder"].is_string()), (&json!("check_first"), true), "{taken:?}");
@@ -71,7 +71,7 @@ fn the_task_of_a_dead_session_and_its_open_effect_are_handed_over_first() {
 }
 
 #[test]
-fn a_takeover_answers_with_what_is_so_after_it_and_a_refused_end_is_not_written() {
+fn a_takeover_answers_with_the_state_after_it_and_a_refused_end_is_not_written() {
     let home = Home::with_config(TOOLS);
     let (mut one, mut two) = (home.agent(), home.agent());
     let work = begun(&mut one);

@@ -18,7 +18,7 @@ pub enum DocumentError {
     #[error("elements are nested deeper than {DEPTH_MAX}")]
     TooDeep,
     /// Not text: bytes that are neither UTF-8 nor UTF-16, or contain zeros.
-    #[error("it is no text, and of no format that is read")]
+    #[error("it is not text, and its format is not one that is read")]
     NotText,
     /// Not the format that its name says; with the reader's reason.
     #[error("it is not well-formed: {0}")]

@@ -11,7 +11,7 @@ const STALE: &str = "cerebro:stale";
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// Another writer committed in between: the whole decision must be made again.
-    #[error("the write met another one; call again")]
+    #[error("another write changed the same rows meanwhile; call again")]
     Conflict,
     /// Another process has the database open.
     #[error("the database in {} is held by another process; stop that one (`cerebro daemon stop`, or a SurrealDB server on the same folder)", .0.display())]
@@ -30,7 +30,7 @@ pub enum EngineError {
     /// The disk failed or hung while the database wrote to it. After that the database writes nothing until it is opened
     /// again.
     #[error(
-        "the disk failed while this was being written, and it is not known whether it was; the memory is opened again, call again in a minute ({0})"
+        "the disk failed during this write, so it is not known whether it is stored; the memory is being opened again: call again in a minute ({0})"
     )]
     DiskFailed(String),
     /// A statement failed.

@@ -16,7 +16,7 @@ use super::{BoxFuture, Engine, EngineError, Query};
 const STATEMENTS_MAX: usize = 100;
 /// The beginnings of statements about the connection or transaction, which cannot run inside one.
 const OUTSIDE: [&str; 7] = ["BEGIN", "CANCEL", "COMMIT", "USE", "LIVE", "KILL", "ACCESS"];
-/// The answer to statements of which the changes of rows say too little.
+/// The answer to statements that change more than rows.
 const SCHEMA_CHANGED: &str = "the statements would change the schema (a table, field, index, event, function or the like), and only \
                               changes of rows can be shown; nothing was changed. `cerebro whatif new` makes a copy to try that on";
 /// The table in which the events record rows; it is not part of the schema.
@@ -94,7 +94,7 @@ async fn attempt(transaction: &Transaction<Db>, query: &Query) -> Result<Trial, 
     run(transaction, define, &Map::new()).await?;
     let before = schema(transaction, &tables).await?;
     run(transaction, query.text.clone(), &query.params).await?;
-    // The events report rows only.
+    // Events report only changes of rows, so the schema is compared.
     if schema(transaction, &tables).await? != before {
         return Err(EngineError::Refused(SCHEMA_CHANGED.to_owned()));
     }

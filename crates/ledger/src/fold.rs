@@ -126,7 +126,7 @@ impl State {
             Step::Reopened => self.reopened(),
             Step::Claimed { holder, fence, .. } => {
                 self.let_go(holder);
-                // Whoever claims it goes on with it.
+                // A holder continues it, so it is not lost any more.
                 self.lost = None;
                 push(&mut self.claims, claim(holder, *fence, at), HOLDERS_MAX);
             }

@@ -1,8 +1,8 @@
 //! The hint for the agent that continues: facts of the journal, checked against the world, never orders.
 //!
-//! The text goes into an agent's context: each line is inert ([`inert`]), and what reads like an instruction is replaced by
-//! a note of its flag, but not what says that there is something. The whole is bounded: long lines are cut, then the least
-//! important ones are dropped.
+//! The text goes into an agent's context: each line is inert ([`inert`]). A text that reads like an instruction is replaced
+//! by a note of its flag; the label before it stays. The whole is bounded: long lines are cut, then the least important
+//! ones are dropped.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::{
@@ -99,7 +99,7 @@ impl Lines {
     fn add(&mut self, rank: u8, line: Option<String>) {
         if let Some(line) = line {
             let line = inert(&text::one_line(&line)).into_owned();
-            // Its pieces were looked at before; together they may still read like an instruction.
+            // Each piece was checked before; together they may still read like an instruction.
             let line = match (taint::left_out(&line), line.split_once(": ")) {
                 (None, _) => line,
                 (Some(note), Some((label, _))) => format!("{label}: {note}"),
@@ -170,7 +170,7 @@ fn cut(line: &str, max: usize) -> String {
     format!("{}{MARK}", text::cut_bytes(line, max.saturating_sub(MARK.len())))
 }
 
-/// An agent's own name: some MCP clients have another one.
+/// An agent's own name, which differs from that of its MCP client for some.
 fn own_name(agent: &str) -> &str {
     agent.strip_suffix("-mcp-client").unwrap_or(agent)
 }

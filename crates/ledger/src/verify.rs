@@ -169,8 +169,8 @@ pub fn verify(key: &WorkKey, work: &Work, rows: &[ChainedEvent], sealed: &BTreeS
     verified
 }
 
-/// Whether events are those that took a piece of work from a head which it had to that of its row: each as it was written,
-/// none missing. From the origin, that is whether [`verify`] finds nothing.
+/// Whether these are the events between an earlier head of a piece of work and the head in its row: each as it was written,
+/// none missing. From the origin on, this is so exactly if [`verify`] finds nothing.
 pub fn continues(key: &WorkKey, work: &Work, from: (u64, Mac), rows: &[ChainedEvent]) -> bool {
     let reached = rows.iter().try_fold(from, |(seq, head), kept| {
         let is_next = kept.seq == seq + 1 && is_text_genuine(kept);

@@ -41,7 +41,7 @@ pub(crate) struct Base {
     pub(crate) store: Arc<Store>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) tasks: Tasks,
-    /// Whether indexes are kept of the store. None is of a database that is being restored: the next daemon makes them.
+    /// Whether the store has indexes. A database that is being restored has none; the next daemon builds them.
     pub(crate) is_indexed: bool,
     _open: Arc<TaskTrackerToken>,
 }
@@ -54,7 +54,7 @@ impl Base {
         Self { store, settings, tasks, is_indexed: true, _open: token }
     }
 
-    /// The same over a database of which no index is kept.
+    /// As [`Self::new`], for a database without indexes.
     pub(crate) fn unindexed(store: Store, settings: Settings) -> Self {
         Self { is_indexed: false, ..Self::new(store, settings) }
     }

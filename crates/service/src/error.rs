@@ -109,7 +109,7 @@ pub enum ServiceError {
     #[error("{0}")]
     Backup(String),
     /// Work on a thread of its own panicked.
-    #[error("{work} broke off; the daemon's log says why")]
+    #[error("{work} ended with an internal error; the daemon's log says why")]
     BrokeOff {
         /// What it was.
         work: &'static str,
@@ -247,7 +247,7 @@ impl ServiceError {
 
     /// An error about one field, which repeats the beginning of its value.
     pub fn invalid(field: &'static str, value: &str, problem: impl Into<String>) -> Self {
-        // Much longer than a secret, of which a cut could leave a part.
+        // The cut is far behind what is quoted, so no part of a secret that it cuts is quoted.
         let line = text::one_line(&redact::redact_secrets(text::cut_bytes(value, ECHOED_BYTES_MAX)));
         let value = text::cut_chars(&line, ECHO_CHARS_MAX).into_owned();
         Self::Invalid { field, value, problem: problem.into() }

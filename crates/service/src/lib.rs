@@ -15,7 +15,7 @@
 //! | [`sessions`](Sessions), [`feedback`](Feedback) | live sessions; how useful the memories were that they were shown |
 //! | [`backups`](Backups), [`studio`](Studio) | copies of the store; the store in its own language |
 //! | [`index`] | what is derived from the store so that things are found |
-//! | [`jobs`] | the loop over a kind of job, and asking a language model |
+//! | [`jobs`] | the loop over a kind of job, and asking a chat model |
 //! | [`base`], [`settings`] | the open store, the tasks and the clock; what the user can set |
 //!
 //! No module uses one above it. What spans all of them is in this crate's root: opening and closing, [`doctor`],
@@ -216,7 +216,7 @@ impl Followers {
             self.vectors.follow(committed);
         }));
         if others.is_err() {
-            tracing::error!("vectors or claims in memory broke off at a commit; start the daemon anew");
+            tracing::error!("vectors or claims in memory missed a commit; run `cerebro daemon restart`");
             self.claims.forget();
             self.succession.forget();
             self.census.forget();

@@ -261,7 +261,7 @@ fn read_cursor(cursor: &str) -> Option<(usize, u64, Option<String>)> {
 
 /// Why a line was not imported.
 pub(crate) enum NotImported {
-    /// The line has no place here; the others have.
+    /// The line cannot be imported; the others can.
     Refused(String),
     /// The import as a whole failed.
     Failed(ServiceError),
@@ -285,7 +285,7 @@ impl From<StoreError> for NotImported {
     }
 }
 
-/// Whether a line brought something new.
+/// The outcome of a line: whether it brought something new.
 pub(crate) type Taking = Result<bool, NotImported>;
 
 async fn take_line(write: &mut Write<'_>, known: &journal::KnownJournal, line: &str) -> Taking {

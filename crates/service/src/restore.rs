@@ -24,7 +24,7 @@ pub struct Restored {
     pub kept: Option<PathBuf>,
     /// The memories that are live again although their text was corrected, superseded or deleted since the backup.
     pub said_again: Vec<MemoryId>,
-    /// What of the backup was forgotten since, and is gone again.
+    /// What was forgotten after the backup, and is now forgotten again.
     pub forgotten: Forgotten,
     /// Whether the replaced database could not be read: what was corrected or forgotten there is then unknown.
     pub is_unread: bool,

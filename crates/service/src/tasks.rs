@@ -15,7 +15,7 @@ use tokio_util::{
 
 use crate::{ServiceError, lock};
 
-/// Does work that takes long on a thread for it.
+/// Does work that takes long on a thread for blocking work.
 ///
 /// # Errors
 /// [`ServiceError::BrokeOff`] if it panics; `work` says what it was.

@@ -38,7 +38,7 @@ pub enum StoreError {
     },
     /// A backup defines more than this program does.
     #[error(
-        "it defines what a memory of Cerebro does not, or otherwise: {0}. Somebody changed the file; restore only one \
+        "it defines something that no memory of Cerebro has, or defines it differently: {0}. Somebody changed the file; restore only one \
          that `cerebro backup` made and nobody else could write to"
     )]
     Foreign(String),
@@ -50,7 +50,7 @@ pub enum StoreError {
         /// The server's address.
         url: String,
     },
-    /// The number of an event to be written is that of a row which no write of this program made.
+    /// An event cannot be written, because a row that this program did not write has its number.
     #[error(
         "event {seq} of work {work} is there already and was not written by this journal, so nothing was written: somebody changed the \
          journal. `cerebro work verify` names what was changed"
@@ -72,7 +72,7 @@ impl StoreError {
         Self::Engine(EngineError::Query { statement, reason })
     }
 
-    /// Whether a row that was read is not one that this program could have written, down to its bytes.
+    /// Whether a row could not be read because its contents are not what this program writes.
     pub fn is_unreadable(&self) -> bool {
         const OF_ENGINE: [&str; 2] = ["Failed to fetch records", "Failed to deserialize record"];
         match self {

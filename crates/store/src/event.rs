@@ -75,7 +75,7 @@ impl Store {
 }
 
 impl<'a> Events<'a> {
-    /// The events of all writers after the last that is known of each, `limit` at a time.
+    /// The events of all writers after those in `known`, at most `limit` at a time.
     ///
     /// # Errors
     /// A failing store.
@@ -122,13 +122,13 @@ pub struct LogWalk<'a> {
     events: Events<'a>,
     /// The writers whose logs are not read to the end.
     writers: Vec<String>,
-    /// The number of the last event that is known of each writer.
+    /// For each writer, the number of its last event that was read.
     known: BTreeMap<String, u64>,
     limit: usize,
 }
 
 impl LogWalk<'_> {
-    /// The next events of one writer, in order; `None` at the ends of all logs.
+    /// The next events of one writer, in order; `None` when all logs are read to the end.
     ///
     /// # Errors
     /// A failing store, or a malformed row.

@@ -28,11 +28,11 @@ named! {
     pub enum JobKind {
         /// Computes a memory's vectors and its relations by likeness and mentions.
         Embed = "embed",
-        /// Asks a language model how a memory relates to others.
+        /// Asks a chat model how a memory relates to others.
         InferRelations = "claim",
-        /// Asks a language model what is worth keeping of a past session.
+        /// Asks a chat model what is worth keeping of a past session.
         Distil = "distil",
-        /// Asks a language model for insights, for a plan of consolidation.
+        /// Asks a chat model for insights, for a plan of consolidation.
         Derive = "derive",
     }
 }
@@ -143,7 +143,7 @@ pub struct ListedJob {
     pub subject: Subject,
     /// The subject's title; empty where it has none.
     pub title: String,
-    /// Where it stands.
+    /// Its state.
     pub state: JobState,
     /// How often it was attempted.
     pub attempts: u32,
@@ -377,8 +377,7 @@ impl Jobs<'_> {
         self.put_back(owner, jobs, vars).await
     }
 
-    /// Ends the leases of jobs. `vars` says in which state they are from then on, when they are due, why, and whether the
-    /// attempt counts.
+    /// Ends the leases of jobs. `vars` has their new state, when they are due, why, and whether the attempt counts.
     async fn put_back(self, owner: &str, jobs: &[Job], vars: Vars) -> Result<(), StoreError> {
         let held = |job: &Job| Held { job: job.kind.record(&job.subject), fencing_token: job.fencing_token };
         let vars = vars.with("owner", owner).list("jobs", jobs.iter().map(held));
@@ -435,7 +434,7 @@ impl Jobs<'_> {
         rows.into_iter().map(|row| row.listed(state)).collect()
     }
 
-    /// What the jobs of a kind that were given up are about, at most `limit` of them, in no order.
+    /// The subjects of given-up jobs of a kind, at most `limit`, in no order.
     pub async fn given_up(self, kind: JobKind, limit: usize) -> Result<Vec<Subject>, StoreError> {
         let vars = Vars::new().with("kind", kind.as_str()).limit(limit);
         let records: Vec<RecordId> = self.0.values("job", statement::JOB_GIVEN_UP, vars).await?;

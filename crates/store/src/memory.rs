@@ -491,7 +491,7 @@ impl<'a> Memories<'a> {
         self.written(statement::SESSION_MEMORIES_SINCE, session, at, limit).await
     }
 
-    /// The live ones of the memories that a statement finds on one side of a moment, nearest first.
+    /// The live memories that a statement finds before or after a moment, nearest first.
     pub(super) async fn written(
         self,
         statement: Statement,

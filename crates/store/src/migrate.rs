@@ -60,8 +60,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 29, name: "cites", text: include_str!("../../../schema/0029_cites.surql") },
 ];
 
-/// How many of them a new store gets in one transaction: the next one removes indexes that these define, and the database
-/// refuses both in the same transaction.
+/// How many migrations a new store gets in its first transaction. The next one removes indexes that these define, which the
+/// database refuses in the same transaction.
 const TOGETHER: usize = 27;
 
 #[derive(SurrealValue)]
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_a_store_that_found_them_by_indexes_are_found_by_their_ids() {
+    fn events_of_an_older_store_are_found_by_their_ids() {
         let dir = tempfile::tempdir().unwrap();
         let work = WorkId::random();
         let [named, purged] = ["a", "b"].map(|digit| digit.repeat(64));

@@ -94,7 +94,7 @@ impl Vectors<'_> {
                 numbers: numbers(&one.embedding),
             };
             let rows: Vec<Row> = part.iter().map(row).collect();
-            // Taken for each part anew, because a delete waits for it.
+            // The lock is taken for each part, because a delete waits for it.
             let _order = self.0.vectors.lock().await;
             self.0.retry_on_conflict(statement::PACKED_PUT, of().with("rows", rows)).await?;
         }

@@ -78,7 +78,7 @@ impl Vars {
         self.with(name, values.into_iter().collect::<Vec<T>>())
     }
 
-    /// The statement about one project, with the parameter that it needs; without a project, the one about all.
+    /// The statement about one project, with its parameter; without a project, the statement about all.
     pub(super) fn about(
         self,
         project: Option<&Project>,
@@ -120,7 +120,7 @@ pub(super) fn one<T>(items: Vec<T>) -> Option<T> {
 }
 
 impl Store {
-    /// What a statement returns. `table` is named in the error of a malformed row.
+    /// The values that a statement returns. The error of a malformed row names `table`.
     pub(super) async fn values<T: SurrealValue>(
         &self,
         table: &'static str,
@@ -130,7 +130,7 @@ impl Store {
         take(table, &mut self.engine()?.run(statement, vars.0).await?, 0)
     }
 
-    /// What a statement that writes returns: see [`Self::retry_on_conflict`].
+    /// The values that a writing statement returns: see [`Self::retry_on_conflict`].
     pub(super) async fn changed<T: SurrealValue>(
         &self,
         table: &'static str,
@@ -140,7 +140,7 @@ impl Store {
         take(table, &mut self.retry_on_conflict(statement, vars).await?, 0)
     }
 
-    /// What the rows that a statement returns stand for.
+    /// The rows that a statement returns, decoded.
     pub(super) async fn select<R, D>(
         &self,
         table: &'static str,
@@ -220,7 +220,7 @@ pub(super) fn take<T: SurrealValue>(
         .collect()
 }
 
-/// All rows of a table in order of id, a page at a time. What is written meanwhile may be missed.
+/// All rows of a table in order of id, a page at a time. Rows that are written meanwhile may be missed.
 pub struct Walk<'a, T> {
     store: &'a Store,
     table: &'static str,

@@ -26,7 +26,7 @@ impl TextKey {
     }
 }
 
-/// A text, as it is read to be looked up.
+/// The forms in which a text is looked up.
 pub(super) struct ReadText {
     titles: Vec<String>,
     forms: Vec<String>,
@@ -44,12 +44,12 @@ impl ReadText {
     }
 }
 
-/// The places in which a text of a scope may be noted.
+/// The places in which a text of a scope may be recorded.
 fn places_of(scope: &Scope) -> impl Iterator<Item = Place<'_>> {
     std::iter::once(Place::In(scope)).chain((!scope.is_personal()).then_some(Place::SomeProject))
 }
 
-/// The places in which a text of a scope is looked up: its names, and what is personal.
+/// The places in which a text of a scope is looked up: the present and former names of its project, and the personal scope.
 pub(super) fn places_among<'a>(names: &'a [Scope], scope: &Scope) -> impl Iterator<Item = Place<'a>> {
     let personal = (!scope.is_personal()).then_some(Place::In(&Scope::Personal));
     names.iter().map(Place::In).chain(personal)
@@ -83,7 +83,7 @@ impl KeyMaker {
         TextKey(self.digest(&keyed(place, title, form)))
     }
 
-    /// All keys under which a memory's text may be noted.
+    /// All keys under which a memory's text may be recorded.
     pub fn keys_of(&self, memory: &Memory) -> Vec<TextKey> {
         let read = ReadText::of(&memory.title, &memory.content);
         places_of(&memory.scope).flat_map(|place| self.keys(place, &read).collect::<Vec<_>>()).collect()
@@ -125,8 +125,8 @@ impl KeyMaker {
     }
 }
 
-/// Which keys the tombstones of a store have, so that nothing is read for a text that has none, as nearly all: a superset, by
-/// their first eight bytes; none until they are read.
+/// The keys of a store's tombstones, by their first eight bytes: a superset. Nearly all texts have no tombstone, so nothing
+/// need be read for them. Empty until the keys are read.
 #[derive(Default)]
 pub(super) struct HeldKeys(Mutex<Option<HashSet<u64>>>);
 
@@ -136,7 +136,7 @@ impl HeldKeys {
         lock(&self.0).is_some()
     }
 
-    /// Holds the keys that were read while nobody wrote.
+    /// Holds keys that were read while nobody wrote.
     pub fn hold<'k>(&self, keys: impl Iterator<Item = &'k str>) {
         *lock(&self.0) = Some(keys.map(short).collect());
     }
@@ -159,7 +159,7 @@ impl HeldKeys {
     }
 }
 
-/// The first eight bytes of a key, which is hex. Any other key gets the number of all such.
+/// The first eight bytes of a key, which is hex. All keys that are not hex get the same number.
 fn short(key: &str) -> u64 {
     key.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(u64::MAX)
 }

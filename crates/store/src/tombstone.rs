@@ -39,7 +39,7 @@ named! {
 }
 
 impl Why {
-    /// Whether something else holds in its place, of which a caller who says the text again must be told.
+    /// Whether something else holds in its place. A caller that saves the text again must learn of it.
     pub fn is_correction(self) -> bool {
         matches!(self, Self::Corrected | Self::Superseded)
     }
@@ -170,7 +170,7 @@ impl Tables {
             note(&sameness::noted_as_written(&was.content));
             return true;
         }
-        // Where only case or accents differ, `now` says the normal form, too, so the exact form is recorded.
+        // The new text has the same normal form, so only case or accents differ. Then the exact form is recorded.
         note(&sameness::noted_exactly(&was.content))
     }
 
@@ -323,7 +323,7 @@ impl Write<'_> {
                 None => drop(stored.insert(key)),
             }
         }
-        // This is the writer, so nobody else writes meanwhile.
+        // This code holds the writer, so nobody else writes meanwhile.
         self.store().hold_tombstone_keys().await?;
         found.extend(self.store().tombstones().by_key(stored).await?);
         Ok(found)
@@ -367,8 +367,8 @@ impl Store {
         Ok(parts.iter().map(keys).collect())
     }
 
-    /// Reads which keys tombstones have, unless they are held. The caller sees to it that nobody writes meanwhile. In a shared
-    /// database, another process may write at any time, so they are not held.
+    /// Reads the keys of all tombstones into memory, unless they are held already. The caller makes sure that nobody writes
+    /// meanwhile. Those of a shared database are not held, because another process may write at any time.
     async fn hold_tombstone_keys(&self) -> Result<(), StoreError> {
         if self.held_keys.are_read() || self.is_shared() {
             return Ok(());

@@ -29,7 +29,7 @@ pub struct StoredVector {
     pub embedding: Vec<f32>,
 }
 
-/// Where the row of a vector belongs.
+/// What the row of a vector belongs to.
 #[derive(SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
 pub(super) struct PlaceRow {

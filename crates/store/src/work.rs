@@ -26,7 +26,7 @@ pub(super) use held::HeldWorks;
 
 const WORK: &str = "work";
 const EVENT: &str = "work_event";
-/// The last number that the id of an event has room for, far above those that a piece of work may have.
+/// The largest number for which the id of an event has room, far above the bound of a piece of work.
 const NUMBER_MAX: u64 = 99_999_999;
 
 pub(super) fn work_record(id: &WorkId) -> RecordId {
@@ -304,12 +304,12 @@ impl TryFrom<WorkEventRow> for ChainedEvent {
     }
 }
 
-/// Events that are read with no piece of work.
+/// Events that belong to no piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stray {
     /// The piece of work that they name.
     pub work: WorkId,
-    /// Whether it is missing. Otherwise their ids are not among its events'.
+    /// Whether that piece of work is missing. If not, their ids are not those of its events.
     pub is_lost: bool,
     /// The first of their numbers.
     pub seq: u64,
@@ -438,7 +438,7 @@ impl Write<'_> {
         self.record_work(EventKind::WorkImported, Some(owner)).events.push((owner.work.id, kept));
     }
 
-    /// An artifact came with an export. It stays only if an event with a text refers to it: the text of its event may have
+    /// An artifact came with an export. It stays only if an event that has its text refers to it, because that text may have
     /// been purged here.
     pub fn import_artifact(&mut self, artifact: Artifact) {
         let works = self.record_work(EventKind::WorkImported, None);
@@ -603,12 +603,12 @@ impl<'a> Works<'a> {
         Ok(unsigned(counts.into_iter().sum()))
     }
 
-    /// Events that are read with no piece of work, one entry for each piece that they name.
+    /// Events that belong to no piece of work, one entry for each piece that they name.
     pub async fn strays(self, limit: usize) -> Result<Vec<Stray>, StoreError> {
         let vars = Vars::new().limit(limit);
         let rows = self.0.values::<StrayRow>(EVENT, statement::WORK_STRAYS, vars).await?;
         let stray = |StrayRow { work, lost, seq }| {
-            // An id that no piece of work can have names none that anybody could miss.
+            // No piece of work can have such an id, so none is missing.
             let work = work_id(EVENT, work).ok()?;
             Some(Stray { work, is_lost: lost, seq: unsigned(seq) })
         };
@@ -644,7 +644,7 @@ impl<'a> Works<'a> {
         self.0.page::<WorkEventRow, _>(Table::WorkEvent, after, limit).await
     }
 
-    /// The events of a piece of work with some numbers, as far as they are there, in order.
+    /// The events of a piece of work with these numbers, as far as they exist, in order.
     ///
     /// # Errors
     /// A failing store, or an unreadable row.
@@ -659,13 +659,13 @@ impl<'a> Works<'a> {
         let vars = Vars::new().with("events", event_range(work, &numbers));
         let mut found =
             self.0.select::<WorkEventRow, StoredEvent>(EVENT, statement::WORK_EVENTS, vars).await?;
-        // A row that names another piece of work, or a number that is not that of its id, was changed by somebody.
+        // A row that names another piece of work than its id was changed by somebody.
         found.retain(|event| event.work == *work);
         found.sort_by_key(|event| event.kept.seq);
         Ok(found.into_iter().map(|event| event.kept).collect())
     }
 
-    /// The `once` keys of a piece of work's events with some numbers.
+    /// The `once` keys of the events of a piece of work with these numbers.
     ///
     /// # Errors
     /// A failing store.

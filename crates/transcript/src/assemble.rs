@@ -29,7 +29,7 @@ pub(crate) struct Source<'a> {
     pub(crate) at: Option<Timestamp>,
 }
 
-/// A message of the agent, of which further texts may come.
+/// A message of the agent that may have further texts.
 struct Spoken {
     /// Its native id.
     id: String,
@@ -106,7 +106,7 @@ impl Assembler {
             self.live.replaying = false;
             self.rewind_behind(source.parent);
         } else if self.live.replaying {
-            // Of the records of a copy, one without an id is in the middle of others.
+            // A record without an id is among those of the copy.
             self.live.counts.copies += 1;
             return false;
         }
@@ -134,8 +134,7 @@ impl Assembler {
         }
     }
 
-    /// The person went back to before the prompt that followed this turn; to the beginning if there is none. Takes back all
-    /// that came since.
+    /// The person went back to this turn, or to the beginning if it is `None`. Withdraws everything after it.
     pub(crate) fn rewind_to(&mut self, turn: Option<&str>) {
         let turn = turn.map_or(0, hash);
         if let Some(first) = self.live.marks.iter().find(|mark| mark.parent == turn) {
@@ -175,7 +174,7 @@ impl Assembler {
                 before.truncate(*from);
                 before.push_str(&text);
             } else if !last.starts_with(&text) && *index + 1 == count && bytes + text.len() < TEXT_BYTES_MAX {
-                // The texts are one to those who read it, and to the redaction: a secret may begin in one and end in the next.
+                // Readers and the redaction get both texts as one, because a secret may begin in one and end in the next.
                 before.push('\n');
                 *from = before.len();
                 before.push_str(&text);
@@ -495,8 +494,8 @@ impl Assembler {
         }
     }
 
-    /// A record ends at this byte. Exchanges that began too far before it are finished, so that the next reading need not
-    /// begin there; what follows of the last one is another piece of it.
+    /// A record ends at this byte. Finishes exchanges that began too far before it, so that the next reading need not begin
+    /// there; the rest of the last one becomes another piece of it.
     pub(crate) fn end_far_ones(&mut self, offset: u64) {
         let is_far = |open: &mut Open| offset.saturating_sub(open.exchange.offset) > EXCHANGE_SPAN_MAX;
         while let Some(open) = self.open.pop_front_if(is_far) {

@@ -83,7 +83,7 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     Line::Known
 }
 
-/// The first head is the session's own; in a copy, those of its parent and of the parent's own parents follow it.
+/// The head of a session. The first one is the session's own; in a copy, the heads of its ancestors follow.
 fn session(assembler: &mut Assembler, meta: &Fields<'_>) {
     let state = &mut assembler.live;
     let id = meta.text(&["id", "session_id"]);

@@ -117,7 +117,7 @@ fn assistant(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     }
 }
 
-/// Sub-agents' events are mixed into their session's, and name the call that began them.
+/// Whether an event is a sub-agent's. Such events are among those of the session, and name the call that began them.
 fn is_sub_agents(data: &Fields<'_>) -> bool {
     !data.text(&["parentToolCallId"]).is_empty()
 }

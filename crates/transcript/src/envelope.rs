@@ -82,7 +82,7 @@ pub const HOST_ELEMENTS_AT_EDGES: [&str; 11] = [
     "tick",
 ];
 
-/// Elements with names in the style of hosts around a person's words.
+/// Elements around a person's words whose names look like those of hosts.
 const PERSONS_ELEMENTS: [&str; 2] = ["user_query", "user-memory-input"];
 
 /// Beginnings of texts that no person wrote.
@@ -105,7 +105,7 @@ const INJECTED_STARTS: [&str; 22] = [
     "Unknown slash command: ",
     "Unknown skill: ",
     "[Image: source: ",
-    // Behind a notification of a task.
+    // After a notification of a task.
     "Read the output file to retrieve the result: ",
     "Full transcript available at: ",
     "Warning: The maximum number of unified exec processes you can keep open is",
@@ -264,7 +264,7 @@ fn after_instructions(text: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// A command that the person ran in Codex, and what came of it as its host reports it.
+/// A command that the person ran in Codex, and its result as Codex reports it.
 pub(crate) fn shell_of_person(text: &str) -> Option<(&str, &str)> {
     let inside = whole_element(text.trim(), "user_shell_command")?;
     Some((element(inside, "command")?.trim(), element(inside, "result")?.trim()))
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn one_element_with_a_name_of_a_host_is_no_words() {
+    fn one_element_of_a_host_is_no_text_of_a_person() {
         for text in [
             "<brand-new-notice>x</brand-new-notice>",
             "<brand_new_notice id=\"1\">\n<b>x</b>\n</brand_new_notice>",
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_of_tasks_and_hooks_are_no_words() {
+    fn notices_of_tasks_and_hooks_are_no_text_of_a_person() {
         for text in [
             "<task-notification>\n<status>completed</status>\n</task-notification>\nRead the output file to \
                  retrieve the result: /tmp/a.output",

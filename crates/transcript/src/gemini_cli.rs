@@ -145,7 +145,7 @@ pub fn read(bytes: &[u8], session: &str) -> Batch {
         return whole(assembler, all);
     }
     let lines_end = memchr::memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1);
-    // Nothing that follows can make another object of a whole one.
+    // A last line without its end counts if it is a whole object, because more bytes cannot change that object.
     let end = if is_object(&text.as_bytes()[lines_end..]) { text.len() } else { lines_end };
     let lines: Vec<Cow<'_, str>> =
         text[..end].lines().filter_map(|line| sound(&mut assembler, line.trim())).collect();

@@ -21,9 +21,9 @@ pub const EXCHANGE_BYTES_MAX: usize = 32 << 10;
 /// An exchange that spans more of its source than this is continued in another piece at once, to bound what
 /// is read twice.
 pub const EXCHANGE_SOURCE_BYTES_MAX: u64 = 2 << 20;
-/// Between the beginning of an exchange and a record that still belongs to it may be this much of the source, also of records
-/// that are not kept, such as progress. Then the exchange ends: what is read at once is bounded, and its beginning is kept.
-/// As long as the longest line, so that twice that is enough to get on.
+/// Most bytes of the source between the beginning of an exchange and a record that still belongs to it, including records
+/// that are not kept, such as progress. Then the exchange ends, because what is read at once is bounded. It is as long as
+/// the longest line, so a reading of twice that makes progress.
 pub const EXCHANGE_SPAN_MAX: u64 = LINE_BYTES_MAX as u64;
 /// Turns of one piece of an exchange.
 pub const TURNS_MAX: usize = 512;

@@ -13,8 +13,8 @@ use crate::turn::{Exchange, Parent, ParentKind, Session};
 const BOUND: char = '\u{1f}';
 
 /// Binds ids that other sessions may have too to their session: Codex Desktop numbers the turns of each session that
-/// it imports from 1 on. A copy has the turns of the session that it comes from (`origin`, or else the parent that a fork
-/// names), so it binds them to that one; the prompt tells them from turns of its own with the same number.
+/// it imports from 1 on. The turns of a copy are bound to the session that they come from (`origin`, or else the parent that
+/// a fork names). The prompt is part of the id, so a copy's own turn with the same number has another one.
 pub(crate) fn bind(session: &Session, origin: Option<&str>, exchanges: &mut [Exchange]) {
     let parent = session.parent.as_ref().filter(|parent| parent.kind == ParentKind::Fork);
     let owner = origin.or(parent.and_then(|parent| parent.session.as_deref())).unwrap_or(&session.id);

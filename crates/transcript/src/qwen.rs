@@ -204,7 +204,7 @@ fn system(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
             let summary = message.parts.first().map(|part| part.text.as_str().to_owned()).unwrap_or_default();
             assembler.compaction(crate::envelope::summary(&summary), source);
         }
-        // It hangs on what came before the prompt to which the person went back.
+        // Its parent is the record before the prompt to which the person went back.
         "rewind" => assembler.rewind_to(source.parent),
         "custom_title" => {
             let title = payload.text(&["customTitle"]);

@@ -76,7 +76,7 @@ fn stretch(bytes: &[u8], state: &State, to_end: bool) -> Batch {
     batch
 }
 
-/// The bytes without the mark that some programs on Windows put at the beginning of a text.
+/// The bytes without the byte order mark, with which some programs on Windows begin a text.
 pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }

@@ -42,7 +42,7 @@ pub struct State {
     pub(crate) muted: bool,
     /// Codex: the session's own head was read; further heads belong to the sessions that it was copied from.
     pub(crate) headed: bool,
-    /// Codex: the session whose turns were copied first, where this is a copy: the last of the heads at its beginning.
+    /// Codex: in a copy, the oldest ancestor: the last of the heads at its beginning.
     pub(crate) origin: Option<String>,
     /// Codex: the turn at hand.
     pub(crate) turn: Option<String>,

@@ -272,7 +272,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) exit: Option<i32>,
 }
 
-/// How Claude Code says that the person refused a call; readers of other agents say it so, too.
+/// Claude Code's words for a call that the person refused; readers of other agents use them too.
 pub(crate) const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
 const REJECTED_SAID: &str = "the user said:";
 const SKIPPED: [&str; 3] = [

@@ -59,7 +59,7 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
     }
     let mut notes = Vec::new();
     if let Some(problem) = &problem {
-        notes.push(format!("the service manager did not take it: {problem}"));
+        notes.push(format!("the service manager refused it: {problem}"));
     }
     if problem.is_some() || (args.no_start && !args.dry_run) {
         notes.push(format!("to start it: {}", lines(&service.start())));
@@ -89,7 +89,7 @@ pub(super) async fn remove(context: &CommandContext, run: Run) -> Result<(Vec<Ch
         if is_any && let Err(problem) = give(&service.stop()).await {
             let orders = lines(&service.stop());
             notes.push(format!(
-                "the service manager did not answer: {problem}; if it had started it: {orders}"
+                "the service manager did not answer: {problem}; if the service runs, stop it with: {orders}"
             ));
         }
         setup::apply_unsetup(&changes, record.unwrap_or_default(), &setup.folder, SERVICE_RECORD)?;

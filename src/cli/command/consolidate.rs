@@ -61,7 +61,7 @@ pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outc
     let nothing = "there is nothing to merge or archive";
     match (args.apply, args.undo, args.log) {
         (Some(id), ..) => report(context, request(of::CycleApply, id), nothing).await,
-        (_, Some(id), _) => report(context, request(of::CycleUndo, id), "it had nothing to undo").await,
+        (_, Some(id), _) => report(context, request(of::CycleUndo, id), "that plan changed nothing").await,
         (.., Some(id)) => log(context, request(of::CycleLog, id), nothing).await,
         _ => report(context, Request::new(of::CyclePlan), nothing).await,
     }

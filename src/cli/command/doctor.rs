@@ -179,7 +179,7 @@ fn space(home: &Home) -> Check {
             }
             Check::failed("disk", format!("only {words}; saves are refused when 32 MiB are left"))
         }
-        Err(error) => Check::unknown("disk", format!("the file system does not say: {error}")),
+        Err(error) => Check::unknown("disk", format!("the free space is not known: {error}")),
     }
 }
 
@@ -323,7 +323,7 @@ fn versions(status: Option<&Status>, schema: u32) -> Check {
     let (daemon, own) = (shown(&status.map(|status| &status.version)), daemon::VERSION);
     if daemon != own {
         let words = format!(
-            "the daemon has version {daemon}, this program {own}; `cerebro daemon stop` stops it, and the next one is new"
+            "the daemon has version {daemon}, this program {own}; `cerebro daemon restart` starts the new one"
         );
         return Check::failed("versions", words);
     }
@@ -342,10 +342,10 @@ fn model(worker: &Worker) -> Check {
 fn relations(worker: &Worker) -> Check {
     match (&worker.relations_fault, &worker.relations) {
         (Some(fault), _) => {
-            Check::failed("relations", format!("no language model can be asked: {}", fault.raw()))
+            Check::failed("relations", format!("the chat model cannot be asked: {}", fault.raw()))
         }
         (None, Some(model)) => Check::sound("relations", format!("{} is asked", model.raw())),
-        (None, None) => Check::sound("relations", "no language model is set"),
+        (None, None) => Check::sound("relations", "no chat model is set"),
     }
 }
 
@@ -382,7 +382,7 @@ fn backups(home: &Home, config: Option<&Config>, status: Option<&Status>) -> Che
     let newest_words =
         newest.map_or_else(|| "there is none".to_owned(), |at| format!("the newest is of {at:.0}"));
     if plan.every.is_zero() {
-        return Check::sound("backup", format!("none by the clock; in {} {newest_words}", dir.display()));
+        return Check::sound("backup", format!("none is scheduled; in {} {newest_words}", dir.display()));
     }
     let just_started = status.is_some_and(|status| status.uptime_s < SETTLED_SECONDS);
     // The one that is due now may be under way.

@@ -75,7 +75,7 @@ fn located(source: Source, path: &Path) -> Result<PathBuf> {
     }
     let own = source.usual_place().and_then(|below| Some(user_home()?.join(below)));
     own.filter(|file| file.is_file()).ok_or_else(|| {
-        Error::usage("which file? It is not where the program usually has it")
+        Error::usage("no file is named, and none is where the program usually has it")
             .hint("name it: `cerebro import --from NAME FILE`; `cerebro help import` says which file it is")
     })
 }

@@ -173,7 +173,7 @@ impl Graph {
         let Some(middle) = self.nodes.first() else { return String::new() };
         let mut out = format!("{}  {} ({})\n", middle.id, middle.title, middle.kind);
         let mut drawn = BTreeSet::from([middle.id.as_str()]);
-        // Breadth first decides who hangs where, depth first draws it.
+        // A breadth-first walk decides the parent of each node; a depth-first walk draws the tree.
         let mut below: Vec<(&str, &Relation, &Node)> = Vec::new();
         let mut border = vec![middle.id.as_str()];
         while !border.is_empty() {

@@ -51,7 +51,7 @@ pub struct HookArgs {
 }
 
 pub async fn run(context: &CommandContext, args: HookArgs) -> Result<Outcome> {
-    // In a task of its own, so that a file system that hangs does not hold up the deadline.
+    // In a task of its own, so that a file system that does not answer cannot delay the deadline.
     let work = tokio::spawn(answer(context.home.clone(), args.words));
     if let Ok(Ok(Some(said))) = tokio::time::timeout(HOOK_TIME_MAX, work).await {
         // An agent that has gone needs no answer.
@@ -111,7 +111,7 @@ fn count_missed(home: &Home, agent: Agent, event: &Event) {
     }
 }
 
-/// Whether the session's transcript can be read, so that it makes up for what hooks could not report.
+/// Whether the session's transcript can be read. It contains what hooks could not report.
 fn has_transcript(agent: Agent, event: &Event) -> bool {
     let file = event.transcript.as_ref().filter(|_| agent.journal_reads_transcripts());
     file.is_some_and(|path| std::fs::File::open(path).is_ok())
@@ -239,8 +239,8 @@ async fn input() -> Option<Value> {
 
 /// Connects like the agent's own server, so that both get the same project and session.
 ///
-/// A daemon is started at the beginning of a session only, because the agent is about to start one anyway, and without
-/// it there is no context; and with a prompt, if the last daemon died.
+/// A daemon is started at the beginning of a session, because there is no context without it, and the agent is about to
+/// start one anyway. With a prompt, one is started if the last daemon was killed.
 async fn reach(home: &Home, agent: Agent, event: &Event) -> Option<Client> {
     let own = Hello::of_this_process(Role::Operator);
     let hello = Hello {
@@ -266,7 +266,7 @@ fn is_prompt(event: &Event) -> bool {
     matches!(event.task, Some(Task::Prompt(_)))
 }
 
-/// Whether the home's last daemon was killed. One that leaves in order removes its socket, and is not wanted back.
+/// Whether the home's last daemon was killed. A daemon that ends properly removes its socket, and is not started again.
 fn has_died(home: &Home) -> bool {
     home.socket_path().exists() && !lock::is_held(home)
 }

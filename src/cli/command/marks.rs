@@ -28,7 +28,7 @@ pub fn print_marks<'a>(
                 .note(&format!("{id} is archived; `cerebro unarchive {id}` takes it out of the archive"));
         }
         if marks.expired {
-            context.output.note(&format!("{id} has expired: it was so until an earlier date"));
+            context.output.note(&format!("{id} has expired: its last valid date is over"));
         }
         if let Some(words) = &marks.stale {
             context.output.note(&format!("{id} is stale here: {}", words.raw()));

@@ -49,7 +49,7 @@ struct DeleteArgs {
 
 #[derive(Debug, Args)]
 struct MergeArgs {
-    /// The project to merge; it ends
+    /// The project to merge; nothing belongs to it afterwards
     from: String,
     /// The project that gets its memories, sessions and prompts
     into: String,

@@ -144,7 +144,7 @@ fn show_whole(context: &CommandContext, found: &Observation) -> Result<()> {
     Ok(())
 }
 
-/// What a memory, an exchange or a passage is beside its text.
+/// The facts of a memory, an exchange or a passage, without its text.
 fn facts(found: &Observation, moment: impl Fn(&Option<Text>) -> String) -> Vec<(&'static str, String)> {
     let Observation { marks, valid, duplicate_count: again, .. } = found;
     let flag = marks.flag.as_ref();

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_hits_that_do_not_fit_the_nearest_are_left() {
+    fn the_nearest_of_hits_that_do_not_fit_are_kept() {
         let found = |label: &str, hits: usize| Found {
             matched: label.into(),
             hits: vec![Hit::default(); hits],

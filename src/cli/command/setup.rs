@@ -38,7 +38,7 @@ pub struct SetupArgs {
     /// Set up every agent found on this machine, after showing each change
     #[arg(long)]
     pub(super) all: bool,
-    /// Do not ask: with `--all` not first, and never about past sessions
+    /// Do not ask before the changes of `--all`, nor about past sessions
     #[arg(long, requires = "whom", conflicts_with_all = ["dry_run", "check"])]
     pub(super) yes: bool,
     /// Show what would change, and change nothing

@@ -12,8 +12,8 @@ use cerebro_service::TOMBSTONES_LISTED_MAX;
 
 /// List texts that do not come back: corrected, superseded, deleted
 ///
-/// Cerebro keeps a keyed hash of each such text, and refuses an import, a hook or an agent's save that brings it back.
-/// The title is that of the memory as it is now.
+/// Cerebro keeps a keyed hash of each such text. No import and no hook brings the text back, and a save of a corrected or
+/// superseded one is refused unless it says `--revive`. The title is that of the memory as it is now.
 #[derive(Debug, Args)]
 pub struct TombstonesArgs {
     /// Allow the texts of this memory to be saved and imported again

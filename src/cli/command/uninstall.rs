@@ -93,7 +93,7 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
     }
     if args.memory && !args.dry_run && !args.yes && folder.exists() {
         let size = bytes(bytes_below(&folder));
-        let question = format!("Destroy the memory in {shown} ({size}) for good? There is no way back.");
+        let question = format!("Destroy the memory in {shown} ({size}) for good? This cannot be undone.");
         if !context.output.confirm(&question)? {
             context.output.note("nothing was changed");
             return Ok(Outcome::Short);

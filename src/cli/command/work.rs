@@ -259,7 +259,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     if let Some(missed) = answer.missed {
         context
             .output
-            .note(&format!("{missed} events are missing; a gap will say so once the journal can be written"));
+            .note(&format!("{missed} events are missing; a gap notes them once the journal can be written"));
     }
     let row = |piece: &work::Piece| {
         vec![

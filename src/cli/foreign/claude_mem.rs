@@ -69,16 +69,16 @@ pub fn read(path: &Path, fallback: &Project) -> Result<Harvest, ForeignError> {
 
 /// The sessions by the two ids that they have.
 struct Sessions<'a> {
-    /// The project of what names none.
+    /// The project of rows that name none.
     fallback: &'a Project,
     by_content: HashMap<String, (SessionId, Project)>,
     by_memory: HashMap<String, SessionId>,
 }
 
-/// What observations and summaries have in different columns.
+/// What observations and summaries have in common, although in different columns.
 struct Entry<'a> {
     table: &'static str,
-    /// What stays the same of the row in every copy of the file.
+    /// A key of the row that is the same in every copy of the file.
     key: String,
     kind: String,
     title: &'a str,

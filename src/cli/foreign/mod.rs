@@ -79,7 +79,7 @@ pub enum ForeignError {
     Other { path: PathBuf, program: &'static str, reason: String },
 }
 
-/// Opens a file of another program. A pipe is refused: nobody may be at its other end.
+/// Opens a file of another program. A pipe is refused, because reading from it may wait for ever.
 fn open(path: &Path) -> Result<File, ForeignError> {
     let opened = platform::open_without_waiting(path).and_then(|file| {
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file")) }
@@ -120,7 +120,7 @@ pub struct Item {
 pub struct Harvest {
     /// In the order in which they must be imported: sessions, memories, prompts, edges.
     pub items: Vec<Item>,
-    /// Of the memories so far.
+    /// The edges of the memories so far.
     edges: Vec<Item>,
     /// What could not be read, and why.
     pub skipped: Vec<(String, String)>,

@@ -374,7 +374,7 @@ proptest! {
 }
 
 #[test]
-fn a_cut_parts_no_secret_from_its_name() {
+fn a_cut_separates_no_secret_from_its_name() {
     let secret = "MKF6Xhunterpass99";
     for after in [300, 400, 520, 575, 590, 700, 1_500, 4_000] {
         let text = format!("{}password: {secret} {}", "pad pad\n".repeat(800), "z".repeat(after));

@@ -67,10 +67,11 @@ pub(super) fn users_words(full: &FullExchange) -> Option<&str> {
     is_prompt.then(|| prompt.split("\n\n").next().unwrap_or_default())
 }
 
-/// What the user or the agent said in an exchange: what stands before the first call, the agent's last words, and plans and
-/// answers. Nothing marks where the output of a call ends, so other words of the agent are not told from it.
+/// The parts of an exchange that the user or the agent certainly said: the text before the first call, the agent's last
+/// words, plans, and answers. Nothing marks where the output of a call ends, so other words of the agent cannot be
+/// separated from it.
 pub(super) fn said(full: &FullExchange) -> Vec<&str> {
-    /// As much of the agent's last words as is looked for; they may have been stored cut.
+    /// The bytes of the agent's last words by which they are found; the rest may have been cut when they were stored.
     const HEAD_BYTES: usize = 200;
     let (text, proven) = (full.text.as_str(), &full.proven);
     let before = users_words(full).map(|_| until_call(text));
@@ -89,7 +90,7 @@ fn until_call(text: &str) -> &str {
     calls.map_or(text, |(at, _)| &text[..at])
 }
 
-/// Whether a block of an exchange's text is a call: a tool with what it does, or with its input.
+/// Whether a block of an exchange's text is a call: a tool with its purpose or its input.
 fn is_call(block: &str) -> bool {
     const CALLS: [&str; 10] =
         ["$ ", "edit ", "read ", "search ", "web ", "delegate to ", "plan: ", "to do: ", "ask: ", "["];

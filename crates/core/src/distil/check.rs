@@ -232,7 +232,7 @@ fn founded(
         of(evidence).is_some_and(|full| succeeded(full).any(is_of))
     };
     let is_said = |evidence: &Citation| of(evidence).is_some_and(|full| said_in(full, &evidence.quote));
-    // Whatever its kind, a claim about the user's will is one of theirs.
+    // A claim of any kind may say what the user wants. Then only the user's own words found it.
     let only_users = kind == ClaimKind::Preference || [title, claim].into_iter().any(speaks_for_user);
     match kind {
         _ if only_users && !quotes_user(evidence, exchanges) => return Err(Reason::NotTheUser),

@@ -37,9 +37,9 @@ pub fn owner(project: Option<&Project>) -> String {
     project.map_or_else(|| "all projects".to_owned(), |project| project.as_str().to_owned())
 }
 
-/// Renders the handbook of a project, or of all projects, and its summary, as they are saved. In the handbook of all
-/// projects, only items under a topic are saved: its memories are found in every project, and what is of one project alone
-/// has no topic there. Empty where no item is in it.
+/// Renders the handbook of a project, or of all projects, and its summary, as they are saved. The memories of the
+/// handbook of all projects are found in every project. So it is saved without the items that have no topic in it,
+/// because these may concern one project alone. Empty if no item is left.
 pub fn render(handbook: &Handbook, project: Option<&Project>) -> Vec<Rendered> {
     of_chapters(handbook, project, chapters(handbook, project.is_none()))
 }

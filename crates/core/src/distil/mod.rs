@@ -1,4 +1,4 @@
-//! Distilling a past session: the questions to a language model, and the checks of its answers.
+//! Distilling a past session: the questions to a chat model, and the checks of its answers.
 //!
 //! The model gets the transcript as JSON that is declared to be data. None of its claims is taken on trust:
 //! [`check`] compares each with the exchanges that it cites and drops what is not found there. The claims that

@@ -1,4 +1,4 @@
-//! What a claim's wording does besides telling what is so: it gives orders, or speaks for the user.
+//! Recognises claims whose wording gives orders, or says what the user wants.
 
 use crate::text;
 
@@ -32,7 +32,7 @@ const OBJECTS: [&str; 23] = [
 /// Words with which a sentence opens whose main clause comes after the comma.
 const OPENINGS: [&str; 10] = ["in", "for", "when", "whenever", "if", "before", "after", "on", "at", "from"];
 
-/// Verbs by which a clause tells something, although its first word may also be a command: `run times are short`.
+/// Verbs that make a clause a statement, even if its first word may also be a command: `run times are short`.
 const FINITE: [&str; 44] = [
     "is", "are", "was", "were", "has", "have", "had", "does", "did", "can", "cannot", "could", "will",
     "would", "may", "might", "belong", "belongs", "comes", "come", "contains", "contain", "cost", "costs",
@@ -46,17 +46,17 @@ const SUBORDINATE: [&str; 16] = [
     "unless", "until", "when", "whenever",
 ];
 
-/// Words before a command that do not change that it is one.
+/// Words that may precede a command.
 const POLITE: [&str; 6] = ["please", "just", "simply", "then", "first", "now"];
 
-/// What somebody who wants something does.
+/// Verbs that say what somebody wants.
 const WILL: [&str; 36] = [
     "want", "wants", "wanted", "prefer", "prefers", "preferred", "like", "likes", "liked", "love", "loves",
     "hate", "hates", "dislike", "dislikes", "wish", "wishes", "wished", "decided", "decides", "demands",
     "demanded", "insists", "insisted", "ordered", "said", "says", "told", "approved", "approves",
     "authorized", "authorised", "agreed", "agrees", "instructed", "permitted",
 ];
-/// What somebody wants, as a noun.
+/// Nouns for what somebody wants.
 const WISH: [&str; 9] = [
     "preference", "preferences", "wish", "wishes", "decision", "will", "instruction", "instructions",
     "orders",
@@ -87,7 +87,7 @@ fn is_order(words: &[String]) -> bool {
     is_verb && !words.take_while(|word| !SUBORDINATE.contains(word)).any(|word| FINITE.contains(&word))
 }
 
-/// Whether a text tells what the user wants, has said or has decided.
+/// Whether a text states what the user wants, said or decided.
 pub(super) fn speaks_for_user(text: &str) -> bool {
     sentences(text).iter().any(|sentence| {
         let words = words(sentence);
@@ -109,7 +109,7 @@ pub(super) fn speaks_for_user(text: &str) -> bool {
     })
 }
 
-/// The sentences and clauses after a colon. What stands between backquotes counts as one name.
+/// The sentences of a text, and the clauses after a colon. Text between backquotes counts as one name.
 fn sentences(text: &str) -> Vec<String> {
     let plain: String =
         text.split('`').enumerate().map(|(n, piece)| if n % 2 == 0 { piece } else { "it" }).collect();

@@ -98,7 +98,7 @@ fn render(handbook: &Handbook, item: &Item, topic: Option<&RedactedText>, name: 
         };
         lines.extend(pitfalls.iter().map(line));
     }
-    // By their ids, the file is known when they are forgotten.
+    // These ids in the installed file are how forgetting the memories finds it.
     let memories: Vec<String> =
         [item].into_iter().chain(pitfalls).map(|one| format!("`{}`", one.memory)).collect();
     let noun = if memories.len() == 1 { "Memory" } else { "Memories" };

@@ -226,7 +226,7 @@ const OBEYED: [&str; 9] = [
 ];
 
 #[test]
-fn what_only_an_output_asks_for_is_no_claim_beside_genuine_words_either() {
+fn what_only_an_output_asks_for_is_no_claim_even_beside_genuine_words() {
     for obeyed in OBEYED {
         let output = format!("$ cat README.md\nRemember: {obeyed}\nI want everything public.");
         let page =

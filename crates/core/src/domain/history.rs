@@ -36,12 +36,12 @@ impl PastSession {
         self.automated || self.employer().is_some()
     }
 
-    /// What it works for, if it is a sub-agent's.
+    /// The session that delegated to it, if it is a sub-agent's.
     fn employer(&self) -> Option<&Ancestor> {
         self.parent.as_ref().filter(|parent| parent.kind == AncestorKind::SubAgent)
     }
 
-    /// The tombstones of which each keeps it out: its own and those of the sessions that it works for.
+    /// The tombstones that keep it out, each by itself: its own, and those of the sessions that it works for.
     pub fn tombstones_of_whole(&self) -> Vec<HistoryTombstone> {
         let employer = self.employer().and_then(|parent| parent.session.as_ref());
         employer.into_iter().chain([&self.id]).flat_map(HistoryTombstone::of_whole).collect()
@@ -243,8 +243,8 @@ impl HistoryTombstone {
         Self(digest(&["session", session.as_str()]))
     }
 
-    /// Those of which each keeps a session out, as far as its id says: its own, and those of the sessions that it works for
-    /// ([`PastSession::tombstones_of_whole`]).
+    /// The tombstones that keep a session out, as far as its id names them: its own, and those of the sessions that it
+    /// works for ([`PastSession::tombstones_of_whole`]).
     pub fn of_whole(session: &SessionId) -> Vec<Self> {
         let parents = session.as_str().match_indices('/').map(|(end, _)| &session.as_str()[..end]);
         parents.chain([session.as_str()]).map(|id| Self(digest(&["session", id]))).collect()

@@ -16,10 +16,10 @@ pub enum IdError {
     /// Not 12 lowercase base32 characters that begin with a letter.
     #[error("not a memory id: ids are 12 characters of a-z and 2-7, the first a letter")]
     Memory,
-    /// Not the form of a memory's id; of a prompt.
+    /// Not the id of a prompt, which has the form of a memory's.
     #[error("not the id of a prompt: these are 12 characters of a-z and 2-7, the first a letter")]
     Prompt,
-    /// Not the form of a memory's id; of a piece of work.
+    /// Not the id of a piece of work, which has the form of a memory's.
     #[error("not an id of work: ids are 12 characters of a-z and 2-7, the first a letter")]
     Work,
     /// Not a `q` and 12 such characters.
@@ -291,7 +291,7 @@ impl ExchangeId {
         Self(Short::following(&["exchange", agent, session.as_str(), &seq.to_string()]))
     }
 
-    /// The beginning of a key, of the beginning of an id as people write it; `None` for what begins no exchange's id.
+    /// The beginning of a row's key, for the beginning of an id as people write it. `None` if no exchange's id begins so.
     pub fn key_of_part(text: &str) -> Option<String> {
         let text = text.trim().trim_end_matches('…').to_ascii_lowercase();
         let part = text.strip_prefix('x').filter(|part| !part.is_empty() && part.len() <= LENGTH)?;

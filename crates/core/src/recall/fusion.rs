@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(order(&far, &[Link { from: 0, to: 1, distance: 1 }], None), [1, 3, 2]);
     }
 
-    /// The best candidate when one stands out in words and another in meaning.
+    /// The best candidate if one stands out in words and another in meaning.
     fn winner(words: [f32; 2], meaning: [f32; 2]) -> u64 {
         let mut all: Vec<Candidate> = (10..60).map(|id| candidate(id, 4.0, Some(0.2))).collect();
         // Some of the many differ, so that there is something usual.

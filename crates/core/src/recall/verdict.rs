@@ -18,9 +18,9 @@ pub struct MatchFigures {
     pub coverage: f32,
     /// The number of significant words in the question.
     pub words: usize,
-    /// The share as `coverage`, if a name that occurs nowhere counts as a word, beside its parts.
+    /// As `coverage`, with each name that occurs nowhere as one more word beside its parts.
     pub named_coverage: f32,
-    /// The number of words of which that is a share.
+    /// As `words`, counted in the same way.
     pub named_words: usize,
     /// Where the nearest similarity lies between the mean (0) and identical text (1). `None` without a model.
     pub meaning: Option<f32>,
@@ -30,28 +30,27 @@ pub struct MatchFigures {
 /// known. They apply to questions of up to [`SHORT`] words.
 const STRONG_COVERAGE: f32 = 0.42;
 const PARTIAL_COVERAGE: f32 = 0.21;
-/// The number of words up to which the length of a question does not matter. No memory contains a longer question
-/// whole, on the subject or not. So a share is worth more by the square root of the number of words, just as the
-/// spread of a share of that many draws shrinks.
+/// The number of words up to which the length of a question does not matter. No memory contains all words of a longer
+/// question, whether it answers it or not. So the share of a longer question counts more, by the square root of its
+/// words: the spread of a share of that many draws shrinks in the same way.
 const SHORT: usize = 6;
 /// The same thresholds for the nearest meaning. Beside it, words alone make a match strong when nearly all occur,
 /// because a model does not know names.
 const STRONG_MEANING: f32 = 0.38;
 const PARTIAL_MEANING: f32 = 0.3;
 const SURE_COVERAGE: f32 = 0.9;
-/// The shares for exchanges of past sessions. They are long and tell of everything, so some words of any question about
-/// software occur together in one of them.
+/// The shares for exchanges of past sessions. Exchanges are long and mention many things, so some words of any question
+/// about software occur together in one of them.
 const PAST_STRONG: f32 = 0.74;
 const PAST_PARTIAL: f32 = 0.46;
-/// As [`SHORT`], for exchanges, and the power of the number of words by which a share of a longer question is worth more.
-/// Exchanges are cut into passages, and none of them contains a whole pasted plan.
+/// As [`SHORT`], for exchanges. The share of a longer question counts more by this power of its words. Exchanges are cut
+/// into passages, and no passage contains a whole pasted plan.
 const PAST_SHORT: usize = 4;
 const PAST_POWER: f32 = 0.7;
 
 impl MatchFigures {
     /// The label for memories and documents. It is also `Match::None` when nothing was found.
     pub fn label(&self) -> Match {
-        // The square root, as the spread of a share shrinks.
         let held = adjusted(self.coverage, self.words, SHORT, 0.5);
         self.judged(self.coverage, held, [STRONG_COVERAGE, PARTIAL_COVERAGE])
     }
@@ -62,8 +61,7 @@ impl MatchFigures {
         self.judged(self.named_coverage, held, [PAST_STRONG, PAST_PARTIAL])
     }
 
-    /// The label by the share of words, as it is and adjusted for the length of the question, and by the thresholds for
-    /// words alone.
+    /// The label by the share of words (`held` is adjusted for the length of the question) and by the thresholds for words.
     fn judged(&self, coverage: f32, held: f32, [strong_words, partial_words]: [f32; 2]) -> Match {
         let (strong, partial) = match self.meaning {
             Some(meaning) => (

@@ -2,10 +2,10 @@
 //! or logged. docs/redaction.md lists what is recognised.
 //!
 //! One search finds every place where a secret may be (`anchors`). Each place is examined once, as a token of a
-//! known form (`rules`) or as a value that is recognised by its surroundings (`context`, `command`, `cookie`). A line end
-//! inside of what may be a secret (`wrapped`) and invisible code points are searched over as if they were not there. The
-//! text between `<private>` blocks and earlier marks is searched piece by piece, so that no match spans a mark: a
-//! second redaction finds nothing new. All work is linear in the text.
+//! known form (`rules`) or as a value that is recognised by its surroundings (`context`, `command`, `cookie`). The search
+//! ignores invisible code points, and line ends inside what may be a secret (`wrapped`). The text between `<private>`
+//! blocks and earlier marks is searched piece by piece, so that no match spans a mark: a second redaction finds nothing
+//! new. All work is linear in the text.
 
 mod anchors;
 mod before;
@@ -132,8 +132,8 @@ impl Redaction {
         if !visible.hides() && joints.is_empty() {
             return replace(text, self.spans(text));
         }
-        // Invisible code points and line ends split a secret, or separate it from its neighbour: all views are searched
-        // until none gives anything new.
+        // An invisible code point or a line end may split a secret, or separate it from its neighbour. So the text is
+        // searched with and without them until nothing new is found.
         let mut done = Redacted { text: Cow::Borrowed(text), count: 0 };
         for _ in 0..ROUNDS_MAX {
             let spans = self.spans_in_all_views(&done.text);
@@ -160,7 +160,7 @@ impl Redaction {
         spans
     }
 
-    /// The secrets that begin in one line and go on in the next. `known` are those that were found within lines.
+    /// The secrets that begin in one line and continue in the next. `known` are those that were found within lines.
     fn spans_over_joints(self, text: &str, known: &[Span]) -> Vec<Span> {
         let joints = wrapped::joints(text);
         let mut spans = Vec::new();
@@ -234,10 +234,10 @@ fn is_split(span: &Span, joints: &[&Joint], known: &[Span]) -> bool {
         |joint: &&&Joint| span.range.start < joint.range.start && joint.range.end < span.range.end;
     let goes_on = |joint: &&Joint| {
         if known.iter().any(|known| known.range.end == joint.range.start) {
-            // It is a secret without the next line.
+            // The first line alone is a secret, so the next one must look drawn.
             return joint.drawn;
         }
-        // A form says more than a name.
+        // A known form is better evidence than a name.
         span.rank < CONTEXT_RANK || joint.alone
     };
     let mut crossed = joints.iter().filter(is_inside).peekable();

@@ -1,4 +1,4 @@
-//! Line ends inside of what may be one secret: a terminal or an editor wrapped it, or a shell's `\` continues it.
+//! Line ends inside what may be one secret: a terminal or an editor wrapped it, or a shell's `\` continues it.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use super::value::{is_random, mixes_cases};
 /// A line end between two runs of characters that may be parts of one secret.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Joint {
-    /// The line end, with blanks before it, and with what the next line has before its text.
+    /// The line end, with the blanks before it and the margin of the next line.
     pub range: Range<usize>,
-    /// The line in which it is, the one before and the one behind, as far as they are searched.
+    /// The line that it ends, the one before and the one after, as far as they are searched.
     pub around: Range<usize>,
-    /// What follows looks drawn at random.
+    /// Whether the next run looks drawn at random.
     pub drawn: bool,
     /// What comes before looks so, too, or `\` continues it.
     pub continues_drawn: bool,
@@ -19,9 +19,9 @@ pub(super) struct Joint {
     pub alone: bool,
 }
 
-/// Most bytes of a run that are looked at.
+/// Most bytes of a run that are examined.
 const RUN_BYTES_MAX: usize = 256;
-/// A run of so many bytes that looks drawn is no word at the beginning of a line.
+/// A run of at least so many bytes is not just the first word of a line.
 const LONG_RUN_BYTES_MIN: usize = 12;
 /// Most blanks on each side of a line end.
 const BLANKS_MAX: usize = 64;
@@ -29,7 +29,7 @@ const BLANKS_MAX: usize = 64;
 const LINE_BYTES_MAX: usize = 1024;
 /// Most backslashes before an escaped line end.
 const SLASHES_MAX: usize = 4;
-/// Signs with which a line that was wrapped goes on: of quotes, comments, and frames around a text.
+/// The margins of the next line: the signs of quotes, comments, and frames around a text.
 const MARGINS: [&str; 8] = ["|", "│", "┃", "║", ">", "#", "*", "//"];
 
 /// The line ends at which a secret may be split, in order.
@@ -46,7 +46,7 @@ pub(super) fn joints(text: &str) -> Vec<Joint> {
     joints
 }
 
-/// A line of base64 of so many bytes is no word or name.
+/// Fewest bytes by which a line of base64 is known not to be a word or name.
 const BASE64_LINE_BYTES: usize = 40;
 
 /// Where the lines of base64 begin that end before the line of an anchor, if one of them is long.
@@ -87,7 +87,7 @@ fn joint(text: &str, begin: usize, end: usize) -> Option<Joint> {
     if head.is_empty() || tail.is_empty() || is_name(tail, behind) || ends_with_port(head, tail) {
         return None;
     }
-    // A shell continues a word only so.
+    // A shell continues a word only with a `\` directly before the line break.
     let continued = matches!(&text[begin..end], "\\\n" | "\\\r\n");
     let drawn = continued || is_drawn(tail.trim_end_matches('='));
     if !drawn && (head.ends_with(['=', ':']) || !is_drawn(head)) {
@@ -95,7 +95,7 @@ fn joint(text: &str, begin: usize, end: usize) -> Option<Joint> {
     }
     let alone = continued || tail.len() >= LONG_RUN_BYTES_MIN || is_closed(behind);
     let from = text.ceil_char_boundary(begin.saturating_sub(LINE_BYTES_MAX));
-    // The name of a value may be in the line before.
+    // The value's name may be in the line before.
     let from = text[from..begin].rmatch_indices('\n').nth(1).map_or(from, |(at, _)| from + at + 1);
     let to = text.floor_char_boundary(end + LINE_BYTES_MAX);
     let to = text[end..to].find('\n').map_or(to, |at| end + at);
@@ -103,12 +103,12 @@ fn joint(text: &str, begin: usize, end: usize) -> Option<Joint> {
     Some(Joint { range: begin..end, around: from..to, drawn, continues_drawn, alone })
 }
 
-/// Whether a run may be a part of what was drawn. Parts are short, so those of letters alone are judged by their capitals.
+/// Whether a run may be a part of a drawn secret. Parts are short, so those of letters alone are judged by their capitals.
 fn is_drawn(run: &str) -> bool {
     is_random(run) || mixes_cases(run)
 }
 
-/// Whether a run is a name with a value behind it, as in `DEBUG=1` and `port: 5432`.
+/// Whether a run is a name followed by a value, as in `DEBUG=1` and `port: 5432`.
 fn is_name(run: &str, behind: &str) -> bool {
     let value = behind.trim_start_matches(['"', '\'', '`', '\\']);
     let has_value = value.starts_with(|c: char| !c.is_whitespace() && !",;)]}.|".contains(c));
@@ -123,7 +123,7 @@ fn is_name(run: &str, behind: &str) -> bool {
     run.ends_with(':') || assigns || run.ends_with('=') && has_value
 }
 
-/// Whether an address ends with its port: what follows is no password, unless it looks drawn and a host comes behind it.
+/// Whether an address ends with its port. Then the next line is no password, unless it looks drawn and a host follows it.
 fn ends_with_port(run: &str, tail: &str) -> bool {
     let is_password = tail.split_once('@').is_some_and(|(password, _)| is_drawn(password));
     let is_port =
@@ -131,7 +131,7 @@ fn ends_with_port(run: &str, tail: &str) -> bool {
     !is_password && run.rsplit_once(':').is_some_and(is_port)
 }
 
-/// Whether nothing that counts comes behind a run: a quote, the end of an element, or the end of the line.
+/// Whether a run is followed by a quote, the end of an element, or the end of the line.
 fn is_closed(behind: &str) -> bool {
     let behind = behind_blanks(behind);
     let is_quote = behind.trim_start_matches('\\').starts_with(['"', '\'', '`']);

@@ -1,4 +1,4 @@
-//! The question to a language model about a memory, and the check of its answer.
+//! The question to a chat model about a memory, and the check of its answer.
 //!
 //! The model gets memories as JSON that is declared to be data. Its answer is bound to a schema, which has room
 //! only for relations to the memories shown, and for names. So a memory that gives orders can at most get a wrong

@@ -10,7 +10,8 @@ use unicode_normalization::UnicodeNormalization;
 use super::signs::{is_currency, spelled};
 use crate::text::is_ignorable;
 
-/// The rules by which a text was brought into its form. What a rule of [`super::signs`] says holds since one of them.
+/// The version of the rules by which a text was brought into its form. Each rule of [`super::signs`] holds since one of
+/// these versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Form {
     /// Until November 25th, 2026: hyphens beyond ASCII were other dashes, and fewer signs counted.
@@ -21,10 +22,10 @@ pub(super) enum Form {
     Third,
 }
 
-/// What a stored form of today begins with, so that none is taken for a form of earlier versions, in which texts were equal
-/// that differ today.
+/// The first character of a stored form of today. It tells the form from those of earlier versions, by which texts were
+/// equal that differ today.
 const MARK: char = '\u{1d}';
-/// What a stored form with the case as it is written begins with.
+/// The first character of a stored form that keeps case and accents.
 const CASED_MARK: char = '\u{1e}';
 
 /// The normal form of a text: texts that say the same have the same one. Compatibility forms, case and accents are folded,
@@ -39,7 +40,7 @@ pub(super) fn normal_by(form: Form, text: &str) -> String {
     spelled(&in_one_case(&shown(text, form), form), form)
 }
 
-/// The form by some rules with case and accents as they are written. It tells texts apart whose normal forms are the same,
+/// The form by some rules with case and accents as they are written. It differs between texts with the same normal form,
 /// such as `10 MB` and `10 Mb`.
 pub(super) fn exact_by(form: Form, text: &str) -> String {
     let chars = if form < Form::Third { shown(text, form) } else { with_plain_minus(with_accents(text)) };
@@ -56,8 +57,8 @@ pub(super) fn stored_exact(form: Form, exact: &str) -> String {
     stored(form, &format!("{CASED_MARK}{exact}"))
 }
 
-/// Whether the first form of a text is looked up: only if it has hyphens or hidden characters that were read otherwise. What
-/// is plain in the first form may be another text in the second.
+/// Whether the first form of a text is looked up: only if the text has hyphens or hidden characters that the first rules
+/// read in another way. Otherwise a text that was equal by the first rules may differ by the second.
 pub(super) fn has_first(text: &str) -> bool {
     let is_read_otherwise = |c: char| plain_hyphen(c) != c || is_ignorable(c) && !was_hidden(c);
     !text.is_ascii() && text.nfkc().any(is_read_otherwise)
@@ -99,12 +100,13 @@ fn is_shown(c: char, is_hidden: fn(char) -> bool) -> bool {
     c.is_whitespace() || !c.is_control() && !is_hidden(c)
 }
 
-/// The marks above and below letters. Those through a letter stay: `≠` is `=` with such a mark.
+/// Whether a character is a mark above or below a letter. A mark through a letter is none: `≠` is `=` with such a mark.
 fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{333}' | '\u{339}'..='\u{36f}')
 }
 
-/// What the compatibility form would mangle: the accent that stands for an apostrophe, and the blank of Braille.
+/// Replaces characters that the compatibility form would mangle: the accent that stands for an apostrophe, and the blank
+/// of Braille.
 fn plain_sign(c: char) -> char {
     match c {
         '´' | '\u{201b}' => '\'',
@@ -113,12 +115,12 @@ fn plain_sign(c: char) -> char {
     }
 }
 
-/// The hyphens of Unicode as the one of ASCII, and the dash of ranges: they join names and numbers as it does.
+/// Replaces the hyphens of Unicode and the dash of ranges by the hyphen of ASCII: all of them join names and numbers.
 fn plain_hyphen(c: char) -> char {
     if matches!(c, '\u{2010}'..='\u{2013}') { '-' } else { c }
 }
 
-/// The minus of mathematics before a number as the hyphen that stands for it. Alone it stays: it is no dash.
+/// Replaces the minus of mathematics before a number by a hyphen. Any other stays, because it is no dash.
 fn with_plain_minus(mut chars: Vec<char>) -> Vec<char> {
     for at in 0..chars.len() {
         if chars[at] == '−'
@@ -130,8 +132,8 @@ fn with_plain_minus(mut chars: Vec<char>) -> Vec<char> {
     chars
 }
 
-/// The characters in one case, by way of upper case, which unites more letters: ß, final sigma. A letter whose case tells
-/// things apart stays: the option `-d` is another one than `-D`, and `Mb` are not `MB`.
+/// The characters in one case, by way of upper case, which unites more letters: ß, final sigma. A letter keeps its case
+/// where the case has a meaning: `-d` and `-D` are two options, and `Mb` are not `MB`.
 fn in_one_case(chars: &[char], form: Form) -> Vec<char> {
     let mut folded = Vec::with_capacity(chars.len());
     for (at, c) in chars.iter().enumerate() {
@@ -156,7 +158,7 @@ pub(super) fn is_short_option(chars: &[char], dash: usize) -> bool {
         && (dash == 0 || is_apart(chars.get(dash - 1)))
 }
 
-/// Whether it is the prefix in a number's unit of bits: `10 Mb`, `10 Gbps`.
+/// Whether a character is the prefix of a unit of bits after a number: `10 Mb`, `10 Gbps`.
 fn is_of_bits(chars: &[char], at: usize) -> bool {
     let is_end = |from: usize| chars.get(from).is_none_or(|c| !c.is_alphanumeric());
     let number = || chars[..at].iter().rev().find(|c| !c.is_whitespace());

@@ -1,8 +1,8 @@
-//! How a text is read when it is held against texts that no longer hold: whole and part by part, with and without what wraps
-//! it. All doors of the guard, and what is noted of a text, read it here.
+//! How a text is read when it is compared with texts that no longer hold: whole and part by part, with and without what
+//! wraps it. All doors of the guard read a text here, and so does the code that records tombstones.
 //!
-//! Only a text that comes in is read without marks, tags and links: what is noted keeps them, so two texts that differ in one
-//! are never the same.
+//! Only a new text is read without marks, tags and links. A recorded text keeps them, so two texts that differ in one of
+//! them are never the same.
 
 use std::{array, borrow::Cow, collections::BTreeSet};
 
@@ -16,53 +16,54 @@ use super::{
 
 /// Most parts of one text that are read; a compaction's summary has some dozens.
 const PARTS_MAX: usize = 600;
-/// Most sentences and lines in a row that are read as one text: a memory of so many is known inside a longer text.
+/// Most sentences and lines in a row that are read as one text: a memory of so many is recognised inside a longer text.
 const ROW_MAX: usize = 10;
-/// How often a text may be said in a row and is read as said once.
+/// Most repetitions of a text in a row that are read as the text itself.
 const TIMES_MAX: usize = 4;
-/// In how many ways a text is read: as written; without labels; also without links and tags; also without marks of lines.
+/// The number of ways to read a text: as written; without labels; also without links and tags; also without marks of lines.
 const WAYS: usize = 4;
-/// Most wrappers around a text, one in the other, that are taken off.
+/// Most nested wrappers that are taken off a text.
 const WRAPPERS_MAX: usize = 6;
-/// The forms in which each is looked up: that of today, and that of earlier versions. The first form is that of
-/// [`Form::First`] only where a text has what it read otherwise.
+/// The forms in which each way is looked up: that of today, and that of earlier versions. [`form::has_first`] says when
+/// [`Form::First`] is looked up too.
 const FORMS: [Form; 2] = [Form::Third, Form::Second];
 
-/// A part of a text that may say by itself what a whole memory said: a paragraph, a line, a sentence, some sentences in a row,
-/// or the text of a link, a string of JSON, a cell of a table or an element of HTML.
+/// A part of a text that may say by itself what a whole memory said: a paragraph, a line, a sentence, several sentences in a
+/// row, or the text of a link, a string of JSON, a cell of a table or an element of HTML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// As it is written, or as it would be without what wraps it.
+    /// The part as it is written, or without what wraps it.
     pub raw: String,
     /// The forms in which it is read.
     pub forms: Vec<String>,
-    /// Its forms by the rules of earlier versions, by which tombstones may know it.
+    /// Its forms by the rules of earlier versions; older tombstones have keys of these.
     pub former: Vec<String>,
 }
 
-/// The form in which a text is noted: normal, without labels.
+/// The form in which a text is recorded: normal, without labels.
 pub fn noted(text: &str) -> String {
     stored(Form::Third, &statement(text))
 }
 
-/// The form in which a text is also noted: with its labels, which are known only as long as they begin their lines.
+/// The form in which a text is recorded too: with its labels, which are recognised only at the beginning of lines.
 pub fn noted_as_written(text: &str) -> String {
     stored(Form::Third, &normal(text))
 }
 
-/// The form in which a text is noted if a correction leaves its normal form: with case and accents as they are written.
+/// The form in which a text is recorded if a correction does not change its normal form: with case and accents as they are
+/// written.
 pub fn noted_exactly(text: &str) -> String {
     stored_exact(Form::Third, &exact_by(Form::Third, text))
 }
 
-/// The form in which a content is noted that says nothing by itself: behind its title, as a file with a heading has it. None if
-/// both together are short.
+/// The form in which a content is recorded that is too short to say something by itself: after its title, as in a file with
+/// a heading. `None` if both together are too short.
 pub fn noted_with_title(title: &str, content: &str) -> Option<String> {
     let form = statement(&format!("{title}\n\n{content}"));
     is_long(&form).then(|| stored(Form::Third, &form))
 }
 
-/// The forms of a title: the one that is noted, and that of earlier versions if it is another one.
+/// The forms of a title: the one that is recorded, and that of earlier versions if it differs.
 pub fn titles(title: &str) -> Vec<String> {
     let mut titles = FORMS.map(|form| normal_by(form, title)).to_vec();
     titles.dedup();
@@ -84,19 +85,20 @@ pub fn says_nothing(text: &str) -> bool {
     normal(&unlabelled(text)).is_empty()
 }
 
-/// The forms in which a text that comes in is looked up, each once: as it is written, and without what may wrap it; then the
-/// forms of earlier versions.
+/// The forms in which a new text is looked up, each once: as it is written, and without what may wrap it; then the forms of
+/// earlier versions.
 pub fn readings(text: &str) -> Vec<String> {
     let spelled = Spelled::of(text);
     let first = form::has_first(text).then(|| stored(Form::First, &normal_by(Form::First, text)));
     [spelled.forms(), spelled.former()].into_iter().flatten().chain(first).collect()
 }
 
-/// A text in each of the ways, by each of the [`FORMS`], and exactly.
+/// The forms of a text: each of the [`WAYS`] by each of the [`FORMS`], and exactly.
 struct Spelled {
     ways: [[String; WAYS]; FORMS.len()],
     exact: [String; FORMS.len()],
-    /// Its normal forms without the outermost wrapper, without the next one, and so on; and in one case, if it shouts.
+    /// Its normal forms without the outermost wrapper, without the next one, and so on; and in small letters, if it is all
+    /// in capitals.
     within: Vec<String>,
 }
 
@@ -117,7 +119,7 @@ impl Spelled {
         Self { ways: FORMS.map(of), exact: FORMS.map(|form| exact_by(form, text)), within: within(text) }
     }
 
-    /// Some texts in a row.
+    /// Several texts in a row as one.
     fn row(of: &[Self]) -> Self {
         let join = |pick: &dyn Fn(&Self) -> &str| {
             let words: Vec<&str> = of.iter().map(pick).filter(|words| !words.is_empty()).collect();
@@ -134,7 +136,7 @@ impl Spelled {
         !self.ways[0][0].is_empty()
     }
 
-    /// Whether it is long enough to say the same wherever it stands.
+    /// Whether it is long enough to mean the same in any context.
     fn is_long(&self) -> bool {
         self.ways[0].iter().chain(&self.within).any(|form| is_long(form))
     }
@@ -186,7 +188,7 @@ fn distinct(form: Form, normal: impl Iterator<Item = String>, exact: &str) -> Ve
     forms
 }
 
-/// What a text says that says it several times in a row and nothing else.
+/// The text that a form repeats, if the form is nothing but its repetitions.
 fn said_once(form: &str) -> Option<String> {
     let words: Vec<&str> = form.split(' ').collect();
     let is_repeated = |times: &usize| {
@@ -197,8 +199,8 @@ fn said_once(form: &str) -> Option<String> {
     Some(words[..words.len() / times].join(" "))
 }
 
-/// The parts of a text that are long enough to say the same wherever they stand, each once, the longer ones first, and rows of
-/// sentences at last.
+/// The parts of a text that are long enough to mean the same in any context, each once, the longer ones first, and rows of
+/// sentences last.
 pub fn parts(text: &str) -> Vec<Part> {
     let apart = set_apart(text);
     let texts: Vec<&str> = [Some(text), (apart != text).then_some(&*apart)].into_iter().flatten().collect();

@@ -1,13 +1,13 @@
 //! Which signs of a text count, and which separate words.
 //!
 //! A letter or digit is always part of a word, and a blank never is. Every other character is a *sign*. [`CharAt::counts`] has
-//! the rule for each: what only punctuates or emphasises prose is ignored, and what tells a path, a number, an operator or a
-//! name from another one counts. A rule reads the neighbours of the sign, so that it holds however long a text is and
-//! whichever blanks are between its words.
+//! the rule for each: a sign that only punctuates or emphasises prose is ignored, and a sign that distinguishes a path, a
+//! number, an operator or a name from another one counts. A rule reads only the neighbours of the sign, so it gives the same
+//! result in a longer text and with other blanks between the words.
 
 use super::form::{Form, is_short_option};
 
-/// Words after which a dash before a number is its sign, and no dash of prose: `at - 3 °C`.
+/// Words after which a dash before a number is a minus, and not a dash of prose: `at - 3 °C`.
 const BEFORE_MINUS: [&str; 24] = [
     "at", "to", "of", "by", "from", "below", "above", "under", "over", "than", "is", "was", "until",
     "between", "about", "utc", "gmt", "=", "<", ">", "bei", "von", "bis", "auf",
@@ -46,9 +46,9 @@ pub(super) fn spelled(chars: &[char], form: Form) -> String {
 enum CharClass {
     /// A part of a word.
     Word,
-    /// What separates words.
+    /// It separates words.
     Gap,
-    /// Nothing: it is ignored.
+    /// It is ignored.
     Nothing,
 }
 
@@ -243,7 +243,7 @@ impl CharAt<'_> {
                     || self.is_between_operands())
     }
 
-    /// Whether it is a minus between blanks before a number, as its word before says.
+    /// Whether it is a minus between blanks: a number follows, and the word before it is one of [`BEFORE_MINUS`].
     fn is_minus_apart(&self) -> bool {
         self.chars[self.at] == '-'
             && self.stands_alone()
@@ -293,7 +293,7 @@ impl CharAt<'_> {
         self.way.last == Some('.') && number.is_some_and(char::is_numeric) && !self.way.emphasis[1].opens
     }
 
-    /// Whether a negation precedes something else than a word.
+    /// Whether it is a negation before something that is not a word.
     fn is_not(&self) -> bool {
         let begins = |c: Option<char>| {
             c.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '`' | '"' | '=' | '&' | '|'))
@@ -324,8 +324,8 @@ impl CharAt<'_> {
     }
 
     /// Whether it opens its line as the mark of a quote or of an item does, in Markdown: the text begins with it, or its
-    /// paragraph does and the line goes on behind it. A sign between two words may also come first in a line, if only
-    /// the line break differs.
+    /// paragraph does and more of the line follows. An operator may also come first in a line, where the line was broken
+    /// before it.
     fn opens_line(&self) -> bool {
         let c = self.chars[self.at];
         let is_first = match self.way.line {
@@ -348,7 +348,7 @@ impl CharAt<'_> {
         self.chars.get(self.at + steps).copied()
     }
 
-    /// Where the next character is that is no blank.
+    /// The position of the next character that is not a blank.
     fn shown_after(&self) -> Option<usize> {
         let rest = &self.chars[self.at + 1..];
         rest.iter().position(|c| !c.is_whitespace()).map(|blanks| self.at + 1 + blanks)

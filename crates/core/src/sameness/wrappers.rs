@@ -1,7 +1,7 @@
-//! What may wrap a statement and leaves its meaning: labels, marks of lines, dates, Markdown, HTML and JSON. Each wrapper is a
-//! row here, with what it looks like.
+//! Wrappers of a statement that do not change its meaning: labels, marks of lines, dates, Markdown, HTML and JSON. Each has
+//! a pattern here, with an example.
 //!
-//! `Before:`, `Production:`, `<del>` and `~~` are none: what they wrap says something else.
+//! `Before:`, `Production:`, `<del>` and `~~` are no wrappers, because they change the meaning.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -38,12 +38,12 @@ const SIGNS: &str = concat!(
     r"\u{1f4f5}\u{1f515}\u{1f534}\u{1f5d1}\u{1f645}\u{1f6a7}\u{1f6ab}\u{1f6ad}-\u{1f6b1}\u{1f6b3}\u{1f6b7}\u{1f6d1}\u{1faa6}",
     r"]]][\u{1f3fb}-\u{1f3ff}]?\u{fe0f}?\u{200d}?)+[ \t]*"
 );
-/// Elements of HTML whose tags leave the meaning. `del`, `s`, `sub` and `sup` change it.
+/// Elements of HTML that do not change the meaning. `del`, `s`, `sub` and `sup` do.
 const ELEMENTS: &str = "a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|font|footer|h[1-6]|header|hr|html|i|kbd|li|\
     main|mark|ol|p|pre|q|section|small|span|strong|summary|table|tbody|td|th|thead|tr|tt|u|ul";
 /// Elements that change the meaning of what they enclose.
 const CHANGING: [&str; 5] = ["del", "s", "strike", "sub", "sup"];
-/// Names of values that do not hold, or only somewhere.
+/// Names of values that do not hold, or hold only in some place.
 const DENYING: [&str; 19] = [
     "before", "old", "was", "former", "formerly", "previous", "wrong", "not", "deprecated", "outdated",
     "removed", "production", "prod", "staging", "test", "dev", "windows", "linux", "macos",
@@ -123,7 +123,7 @@ pub(super) fn unwrapped(text: &str) -> Cow<'_, str> {
     if has_wrappers(text) { Cow::Owned(without_wrappers(text, " ")) } else { Cow::Borrowed(text) }
 }
 
-/// A text without the note behind it where it is written, too.
+/// A text without the reference at its end. `None` if it has none, or nothing else.
 pub(super) fn without_tail(text: &str) -> Option<String> {
     replaced(&TAIL, text.trim(), "$stop")
 }
@@ -135,7 +135,7 @@ fn replaced(wrapper: &Regex, text: &str, kept: &str) -> Option<String> {
     }
 }
 
-/// What a text says without its outermost wrapper; none if it has none, or nothing else.
+/// A text without its outermost wrapper. `None` if it has none, or nothing else.
 pub(super) fn peeled(text: &str) -> Option<String> {
     let text = text.trim();
     sole_string(text)

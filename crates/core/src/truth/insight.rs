@@ -1,4 +1,4 @@
-//! Insights: statements that follow from several memories and are in none alone. A language model words them.
+//! Insights: statements that follow from several memories and are in none alone. A chat model words them.
 //! They are accepted only if every number and every name in them occurs in a memory that they cite.
 //!
 //! [`Topics`] selects which memories a model sees together, [`question`] and [`schema`] ask it, and [`read`] checks

@@ -1,4 +1,4 @@
-//! What a hint says first, and what it says of other pieces of work, whatever the texts are.
+//! The order of a hint, and what it says of other pieces of work, with any texts.
 
 use super::{Piece, at};
 use crate::{Ending, Repeat, SeenFile, Step, Tests, Unfinished, World, claim, fold::fold_all, hint, limits};
@@ -207,7 +207,7 @@ fn a_text_that_gives_orders_hides_nothing_but_itself() {
 }
 
 #[test]
-fn a_holder_that_was_lost_holds_nothing_and_whoever_claims_goes_on() {
+fn a_lost_holder_holds_nothing_and_the_next_claim_ends_the_loss() {
     let mut piece = Piece::begin("task");
     let times = (at(0), at(1_800));
     let claimed = claim::claim(&mut piece.work, "s-1", times, false).unwrap().unwrap();

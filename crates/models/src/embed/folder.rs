@@ -80,8 +80,8 @@ impl ModelFolder {
         let path = self.model_dir(name)?.join(MANIFEST);
         let manifest: Manifest = manifest::read(&path)?.ok_or_else(|| {
             ProviderError::unusable(format!(
-                "the model `{name}` is not installed; `cerebro model install {name}` installs it, and `cerebro \
-                 model list` shows what there is"
+                "the model `{name}` is not installed; `cerebro model list` shows what there is, and `cerebro model \
+                 install NAME` installs one"
             ))
         })?;
         let odd = |what: &str| Err(ProviderError::unusable(format!("{}: {what}", path.display())));

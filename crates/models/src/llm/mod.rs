@@ -35,7 +35,7 @@ pub struct Reply {
     pub tokens: u64,
 }
 
-/// A language model of a provider.
+/// A chat model of a provider.
 #[derive(Debug, Clone)]
 pub struct Llm {
     dialect: Dialect,

@@ -1,4 +1,4 @@
-//! The user's settings for language models.
+//! The user's settings for chat models.
 
 use std::{path::PathBuf, time::Duration};
 

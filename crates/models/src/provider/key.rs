@@ -156,7 +156,7 @@ pub fn key_of_file(path: &Path) -> Result<String, KeyError> {
         return Err(file_error("it is not a file".to_owned()));
     }
     if found.permissions().mode() & 0o077 != 0 {
-        return Err(file_error(format!("others can read it; `chmod 600 {}` mends that", path.display())));
+        return Err(file_error(format!("others can read it; `chmod 600 {}` fixes that", path.display())));
     }
     let mut text = String::new();
     let file = File::open(path).map_err(|error| file_error(error.to_string()))?;

@@ -14,7 +14,7 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// The message in an error's body, which servers put in different places.
 pub fn message(body: &[u8]) -> String {
-    // Values take many times the memory of their text.
+    // Parsed JSON takes many times the memory of its text.
     let body = &body[..body.len().min(BODY_BYTES_MAX)];
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let pointers = ["/error/message", "/error", "/message", "/detail"];
@@ -28,7 +28,7 @@ pub fn quoted(message: &str, sent: &[impl AsRef<str>], key: Option<&str>) -> Str
     if let Some(key) = key.filter(|key| !key.is_empty()) {
         line = line.replace(key, "[key]");
     }
-    // A server chooses how long its message is: what is not shown is not compared either.
+    // The message may have any length, so only the part that is shown is compared.
     let line = text::cut_chars(&line, REASON_CHARS_MAX);
     let repeats = |text: &str| {
         let signs: Vec<char> = text::one_line(&text::strip_control_chars(text)).chars().collect();

@@ -184,7 +184,7 @@ pub struct Concepts {
     weights: Vec<f32>,
     /// For each concept, its share of the coverage; 0 if it is optional.
     shares: Vec<f32>,
-    /// The same, if a name that does not occur counts beside its parts.
+    /// The same, with each name that does not occur beside its parts.
     named_shares: Vec<f32>,
 }
 
@@ -223,7 +223,7 @@ impl Concepts {
         covered(&self.shares, mask)
     }
 
-    /// The figures for the label of an answer whose first hit contains these concepts, without its meaning.
+    /// The figures for the label of an answer whose first hit contains these concepts; the caller adds the meaning.
     pub fn figures(&self, mask: u64) -> MatchFigures {
         let counted = |shares: &[f32]| shares.iter().filter(|share| **share > 0.0).count();
         MatchFigures {
@@ -240,7 +240,7 @@ impl Concepts {
     }
 }
 
-/// The sum of the shares of the concepts that are held, of all: 0 to 1.
+/// The shares of the concepts in `mask`, as a part of all shares: 0 to 1.
 fn covered(shares: &[f32], mask: u64) -> f32 {
     let total: f32 = shares.iter().sum();
     if total <= 0.0 {

@@ -55,7 +55,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// A query without a condition beside the projects, of no results: its limit is 0.
+    /// A query whose only condition is the projects. Its limit is 0, so the caller sets one.
     pub fn of(text: RedactedText, projects: Projects) -> Self {
         Self {
             text,

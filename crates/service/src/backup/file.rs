@@ -99,7 +99,7 @@ pub enum FileError {
     #[error("cannot {verb} {path}: {source}")]
     Io { verb: &'static str, path: PathBuf, source: io::Error },
     /// It is something else.
-    #[error("{0} is no backup of Cerebro: it does not begin like one")]
+    #[error("{0} is not a backup of Cerebro: its first line is not that of one")]
     Foreign(PathBuf),
     /// It is damaged.
     #[error("{path} is damaged: {reason}; use another backup")]
@@ -307,7 +307,7 @@ impl Source {
             let wanted = pieces(block);
             self.reader.consume(taken);
             if !wanted {
-                return Err(self.damaged("reading it was broken off"));
+                return Err(self.damaged("reading it ended early"));
             }
         }
         let end = self.end()?;
@@ -317,9 +317,9 @@ impl Source {
         }
         let path = self.path;
         let reason = if found.sha256 == end.sha256 {
-            "its rows are not those that its end counts"
+            "it does not have the numbers of rows that its end states"
         } else {
-            "its checksum is another"
+            "its checksum is wrong"
         };
         Err(FileError::Damaged { path, reason: reason.to_owned() })
     }

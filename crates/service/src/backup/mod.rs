@@ -47,7 +47,7 @@ const DRAFT_STALE: Duration = Duration::from_secs(24 * 3600);
 pub const MAKING: &str = "store.restoring";
 /// The beginning of the names of databases that a restore has put aside.
 pub const REPLACED: &str = "store.replaced-";
-/// Where a restore has what it needs for a while only: a database to compare with, and indexes.
+/// The folder of a restore's temporary files: a database to compare with, and indexes.
 pub const SCRATCH: &str = "store.compared";
 
 /// A request for a backup.
@@ -145,8 +145,8 @@ pub enum BackupError {
     /// The folder may be on a mount whose server is gone.
     #[error("{0} does not answer")]
     Silent(PathBuf),
-    /// What was forgotten since the backup could not be taken out of it.
-    #[error("what was forgotten since the backup could not be taken out of it again: {0}")]
+    /// What was forgotten after the backup could not be removed from the restored memory.
+    #[error("what was forgotten after the backup could not be removed from the restored memory: {0}")]
     NotForgotten(String),
     /// A part of the work ended without an answer.
     #[error("the backup broke off: {0}")]
@@ -479,9 +479,9 @@ fn sweep(dir: &Path) {
     }
 }
 
-/// A panic, whose message may quote what was copied.
+/// The error for a panic. It leaves out the panic's message, which may quote what was copied.
 fn broke_off(_: tokio::task::JoinError) -> BackupError {
-    BackupError::Broken("the work broke off".to_owned())
+    BackupError::Broken("an internal error; the daemon's log has more".to_owned())
 }
 
 async fn blocking<T: Send + 'static>(

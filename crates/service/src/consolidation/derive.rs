@@ -1,4 +1,4 @@
-//! The job that asks a language model for insights, for a plan that waits: one topic at a time, within the plan's bounds.
+//! The job that asks a chat model for insights, for a plan that waits: one topic at a time, within the plan's bounds.
 
 use std::collections::VecDeque;
 

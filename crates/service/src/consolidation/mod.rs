@@ -93,7 +93,7 @@ impl Consolidating {
 
     /// Reads every memory and writes a plan of what consolidation would change; it replaces a plan that waits. Changes no
     /// memory. If there is a chat model, it is asked for insights, which join the plan while it waits. That is not done
-    /// for a plan that is carried out by the clock, because nobody would see the insights before.
+    /// for a plan that the daemon carries out by itself, because nobody would see the insights before.
     ///
     /// # Errors
     /// A failing store.
@@ -166,7 +166,7 @@ impl Consolidating {
                 () = &mut stopping => return,
             };
             if let Err(error) = done {
-                tracing::warn!(%error, "consolidation by the clock failed; it is tried again");
+                tracing::warn!(%error, "the scheduled consolidation failed; it is tried again");
             }
         }
     }

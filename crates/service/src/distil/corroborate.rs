@@ -119,7 +119,7 @@ impl Decision for Corroborate<'_> {
         let memory = match (other.state, other.memory) {
             (CandidateState::Accepted, Some((id, revision))) => {
                 let memory = write.store().memories().by_id(&id).await?;
-                // Whoever deleted or revised it has decided on this text.
+                // Somebody who deleted or revised it has decided on this text.
                 if !memory.is_some_and(|memory| memory.is_live() && memory.revision == revision) {
                     return Ok(false);
                 }

@@ -1,4 +1,4 @@
-//! The job that asks a language model what is worth keeping of a past session that has been over for a while; and how to
+//! The job that asks a chat model what is worth keeping of a past session that has been over for a while; and how to
 //! arrange a handbook.
 
 use std::{
@@ -58,11 +58,11 @@ impl Task {
     }
 }
 
-/// Most jobs that were given up and are looked at.
+/// Most given-up jobs that are read.
 const GIVEN_UP_MAX: usize = 5_000;
 
 impl Distilling {
-    /// What the jobs that were given up asked about, in no order.
+    /// The tasks of the jobs that were given up, in no order.
     pub(super) async fn given_up(&self) -> Result<Vec<Task>, ServiceError> {
         let subjects = self.base.store.jobs().given_up(JobKind::Distil, GIVEN_UP_MAX).await?;
         Ok(subjects.iter().filter_map(Task::of).collect())

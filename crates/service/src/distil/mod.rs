@@ -1,4 +1,4 @@
-//! Distilling: asking a language model what a past session is worth. Its claims are checked against the evidence and left
+//! Distilling: asking a chat model what a past session is worth. Its claims are checked against the evidence and left
 //! to a person.
 //!
 //! A job asks about one session ([`session`]); a claim that passes the check waits as a candidate. A person accepts or

@@ -213,7 +213,7 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
             let refused = service.distilling.accept_candidate(&caller(), &candidate.id).await;
             assert!(matches!(refused, Err(ServiceError::Invalid { field: "id", .. })), "{refused:?}");
         }
-        // What a forgotten text is told by goes, wherever it stands.
+        // Every claim that contains the forgotten text goes, whichever exchange it cites.
         let forget = Forget { text: Some("PROMPT NUMBER 1".to_owned()), ..Forget::default() };
         service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!(service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);
@@ -360,7 +360,7 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         service.memories.delete(&caller(), &memories[0]).await.unwrap();
         let (accepted, _) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
         assert_eq!(accepted.operations.len(), 2);
-        // Of all projects, what has no topic there is shown, and not saved for all to find.
+        // In the handbook of all projects, items without a topic are shown, and not saved for every project to find.
         assert_eq!(service.memories.handbook(None).await.unwrap().1.len(), 2);
         assert_eq!(service.memories.render_handbook(None).await.unwrap(), []);
         let topic = redact_text("Anywhere").value;

@@ -1,6 +1,6 @@
 //! Documents: files that a person had ingested, kept as evidence beside the memories.
 //!
-//! Whoever reads files hands their content to [`Documents::ingest`]. There it is redacted, cut into chunks and compared
+//! A caller that reads files hands their content to [`Documents::ingest`]. There it is redacted, cut into chunks and compared
 //! with the stored chunks: equal ones stay, under the same ids.
 
 mod check;

@@ -45,18 +45,18 @@ pub struct HistoryTimeline {
     pub after: Vec<Exchange>,
 }
 
-/// How many sessions are looked at whose ids begin alike.
+/// Most sessions with the same beginning of their ids that are read.
 const LIKE_MAX: usize = 256;
 
-/// These sessions without the sub-agents of one of them, whose ids begin with its own.
+/// The sessions that are not sub-agents of another one in the list. The id of a sub-agent begins with its parent's.
 fn without_sub_agents(ids: Vec<SessionId>) -> Vec<SessionId> {
     let is_own = |id: &SessionId| !ids.iter().any(|other| other != id && id.is_part_of(other));
     ids.iter().filter(|id| is_own(id)).cloned().collect()
 }
 
 impl History {
-    /// The past sessions that the beginning of an id means: of their own ids, or of those of their exchanges. A session
-    /// comes without its sub-agents.
+    /// The past sessions whose id begins so, without sub-agents of these; if there is none, those of the exchanges whose id
+    /// begins so.
     ///
     /// # Errors
     /// A failing store.
@@ -64,7 +64,7 @@ impl History {
         let store = &self.base.store;
         let own = store.keys_by_prefix(Table::PastSession, given, LIKE_MAX).await?;
         let mut ids: Vec<SessionId> = own.iter().filter_map(|key| SessionId::parse(key).ok()).collect();
-        // Where there are more, a session that is not a sub-agent's may be among them.
+        // If the list was cut, the parent of a listed sub-agent may be missing from it.
         if own.len() < LIKE_MAX {
             ids = without_sub_agents(ids);
         }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_stands_for_its_sub_agents() {
+    fn the_sub_agents_of_a_listed_session_are_left_out() {
         let left = |ids: &[&str]| {
             let ids = ids.iter().map(|id| SessionId::parse(id).unwrap()).collect();
             let left = without_sub_agents(ids);

@@ -146,7 +146,7 @@ impl History {
         Ok(is_over)
     }
 
-    /// Forgets the names of sessions that are meant while none of their exchanges is.
+    /// Forgets names of sessions, such as titles, where no exchange is to be forgotten.
     async fn forget_names(
         &self,
         what: Meant<'_>,

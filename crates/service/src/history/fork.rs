@@ -6,7 +6,7 @@ use crate::{History, ServiceError, index::Evidence};
 use cerebro_core::domain::{Ancestor, AncestorKind, Exchange, ExchangeId, SessionId};
 use cerebro_store::{Decision, Write};
 
-/// Most forks of one session whose parent is named anew.
+/// Most forks of one session that get another parent.
 const FORKS_MAX: usize = 1_000;
 
 impl History {
@@ -47,8 +47,8 @@ impl HandOver<'_> {
         turns.is_some_and(|turns| self.turns.contains(&turns))
     }
 
-    /// Names the original as the parent of the copy's forks whose own exchanges begin where the original's still go on, at
-    /// `end` or before.
+    /// Makes the original the parent of the copy's forks that copied only exchanges of the original: their own exchanges
+    /// begin at `end` or before.
     async fn adopt(&self, write: &mut Write<'_>, end: u32) -> Result<(), ServiceError> {
         let copy = std::slice::from_ref(self.copy);
         let forks = write.store().past_sessions().children(copy, AncestorKind::Fork, FORKS_MAX).await?;

@@ -1,5 +1,5 @@
-//! What is to be forgotten: what meets a person's conditions, or what was forgotten before and came back with an older
-//! database.
+//! Decides what is to be forgotten: what meets a person's conditions, or what was forgotten before and came back with an
+//! older database.
 
 use std::collections::BTreeSet;
 
@@ -7,24 +7,25 @@ use cerebro_core::domain::{FullExchange, HistoryTombstone, PastSession, Project,
 use cerebro_core::text::comparable;
 use cerebro_store::ForgottenTexts;
 
-/// Shortest text that keeps exchanges of later sessions out, in characters that count in a comparison: a shorter one stands in
-/// too many of them.
+/// Shortest text that keeps exchanges of later sessions out, in characters that count in a comparison. A shorter one is in
+/// too many exchanges.
 pub const KEPT_OUT_CHARS_MIN: usize = 8;
 
 /// What to forget: everything that meets all given conditions. Without any condition, nothing is forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forget {
-    /// Of this session, and of those of its sub-agents.
+    /// It belongs to this session or to one of its sub-agents.
     pub session: Option<SessionId>,
-    /// The sessions of its sub-agents whose ids do not say so; [`Service::forget`](crate::Service::forget) looks them up.
+    /// Sub-agents of that session whose ids do not begin with its own. [`Service::forget`](crate::Service::forget) looks
+    /// them up.
     pub sub_agents: BTreeSet<SessionId>,
-    /// Of this project.
+    /// It belongs to this project.
     pub project: Option<Project>,
-    /// Begun at or after.
+    /// It began at this moment or later.
     pub since: Option<Timestamp>,
-    /// Begun before.
+    /// It began before this moment.
     pub before: Option<Timestamp>,
-    /// With this in their text, as [`comparable`] reads both.
+    /// Its text contains this one, as [`comparable`] reads both.
     pub text: Option<String>,
 }
 
@@ -39,7 +40,7 @@ impl Forget {
         self.since.is_none() && self.before.is_none() && self.text.is_none()
     }
 
-    /// Whether it covers a session of a project; a session that is not known is not the one to forget.
+    /// Whether it covers a session of a project. An unknown session is not covered if one is named.
     fn is_of(&self, session: Option<&SessionId>, project: &Project) -> bool {
         let is_of = |meant: &SessionId| {
             let mut all = self.sub_agents.iter().chain([meant]);
@@ -72,11 +73,11 @@ pub fn is_kept_out(text: &str) -> bool {
     comparable(text).chars().count() >= KEPT_OUT_CHARS_MIN
 }
 
-/// What was forgotten since an older database that is restored.
+/// What was forgotten after the backup that is being restored.
 pub(crate) struct Carried {
-    /// The tombstones that it does not have.
+    /// The tombstones that the backup lacks.
     pub tombstones: BTreeSet<HistoryTombstone>,
-    /// The texts that were forgotten in all sessions, and that it does not know.
+    /// The texts that were forgotten in all sessions, without those that the backup knows.
     pub texts: ForgottenTexts,
 }
 
@@ -95,20 +96,20 @@ impl<'a> From<&'a Forget> for Meant<'a> {
     }
 }
 
-/// Something that may be meant.
+/// A prompt, summary, exchange or text of work that may have to be forgotten.
 pub(crate) struct Thing<'a> {
     /// Its session, if it is known.
     pub session: Option<&'a SessionId>,
     pub project: &'a Project,
     /// When it was said or begun.
     pub at: Timestamp,
-    /// Whether a transcript or a hook reported it. What an agent wrote by a tool is forgotten for its text only.
+    /// Whether a transcript or a hook reported it. What an agent wrote with a tool is forgotten only for its text.
     pub reported: bool,
     /// The tombstone that it gets when it is forgotten.
     pub tombstone: HistoryTombstone,
 }
 
-/// Whether something is meant.
+/// Whether something is to be forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IsMeant {
     Yes,
@@ -118,7 +119,7 @@ pub(crate) enum IsMeant {
 }
 
 impl Meant<'_> {
-    /// Whether something is meant.
+    /// Whether something is to be forgotten.
     pub(crate) fn of(self, thing: &Thing<'_>) -> IsMeant {
         match self {
             Self::Asked(what) if !what.is_of(thing.session, thing.project) || !what.is_at(thing.at) => {
@@ -140,7 +141,7 @@ impl Meant<'_> {
         }
     }
 
-    /// Whether something with these texts is meant.
+    /// Whether something with these texts is to be forgotten.
     pub(crate) fn is<'t>(self, thing: &Thing<'_>, texts: impl IntoIterator<Item = &'t str>) -> bool {
         match self.of(thing) {
             IsMeant::Yes => true,
@@ -162,7 +163,7 @@ impl Meant<'_> {
         full.any_text(|text| self.holds(text))
     }
 
-    /// Whether something in a session of a project may be meant. `reported` as in [`Thing`].
+    /// Whether something in a session of a project may have to be forgotten. `reported` is as in [`Thing`].
     pub(crate) fn may_be_of(self, session: Option<&SessionId>, project: &Project, reported: bool) -> bool {
         match self {
             Self::Asked(what) => (reported || what.text.is_some()) && what.is_of(session, project),
@@ -170,7 +171,7 @@ impl Meant<'_> {
         }
     }
 
-    /// Whether the session itself covers the conditions, so that its names may be meant.
+    /// Whether a session meets the conditions other than the text, so that its names may have to be forgotten.
     pub(super) fn covers(self, session: &PastSession) -> bool {
         match self {
             Self::Asked(what) => {
@@ -180,13 +181,13 @@ impl Meant<'_> {
         }
     }
 
-    /// Whether a name of a session, such as its title, is meant apart from its exchanges.
+    /// Whether a name of a session, such as its title, is to be forgotten even if its exchanges are not.
     pub(super) fn is_name(self, session: &SessionId, name: &str, text: &str) -> bool {
         let was = |carried: &Carried| carried.tombstones.contains(&HistoryTombstone::of_name(session, name));
         self.holds(text) || matches!(self, Self::Carried(carried) if was(carried))
     }
 
-    /// Whether names of sessions may be meant apart from their exchanges.
+    /// Whether names of sessions may have to be forgotten even if their exchanges are not.
     pub(super) fn may_be_names(self) -> bool {
         match self {
             Self::Asked(what) => what.text.is_some(),
@@ -194,7 +195,7 @@ impl Meant<'_> {
         }
     }
 
-    /// Whether sessions are meant as a whole, including what is read of them later.
+    /// Whether sessions are forgotten as a whole, including what is read of them later.
     pub(crate) fn is_whole(self) -> bool {
         matches!(self, Self::Asked(what) if what.is_whole())
     }

@@ -1,6 +1,6 @@
 //! History: past sessions, read from transcripts and kept as evidence beside the memories.
 //!
-//! Whoever reads transcripts hands the result to [`History::commit`]. There it is redacted and committed together with the
+//! A caller that reads transcripts hands the result to [`History::commit`]. There it is redacted and committed together with the
 //! position up to which the source was read, in one transaction, so that each exchange is stored once, whatever happens.
 //! Nothing is opened or written before the first batch.
 

@@ -164,7 +164,7 @@ fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
             let mut known = typed.clone();
             let done = other.history.commit(typed).await.unwrap();
             assert_eq!((done.added, done.replaced, done.forgotten), (0, 0, 1));
-            // Nor does it replace what an export told of a session.
+            // Nor does it replace a session that an export brought.
             known.session.id = "fork".to_owned();
             known.source.key = "/home/me/.claude/history.jsonl#fork".to_owned();
             let done = other.history.commit(known).await.unwrap();

@@ -119,7 +119,7 @@ impl EvidenceIndexes {
             Evidence::History => self.base.store.history().any().await?,
             Evidence::Documents => self.base.store.documents().any().await?,
         };
-        // A commit may have said meanwhile that there is some.
+        // A commit may have stored `true` meanwhile.
         Ok(*lock(&self.evidence(of).has_any).get_or_insert(has_any))
     }
 
@@ -341,8 +341,8 @@ where
     Ok(answer.map_err(broke_off)??)
 }
 
-/// The error of work on an index that panicked: what it did to the index is not known. What the panic said is in the log, and
-/// may quote a text.
+/// The error for a panic during work on an index, whose state is then unknown. It leaves out the panic's message, which may
+/// quote a text.
 pub(super) fn broke_off(_: tokio::task::JoinError) -> ServiceError {
-    LexicalError::Damaged("work on it broke off".to_owned()).into()
+    LexicalError::Damaged("work on it ended with an internal error".to_owned()).into()
 }

@@ -78,7 +78,7 @@ impl VectorSearch {
         Ok(near.map_or(none, Arc::new))
     }
 
-    /// Reads them, unless they are in memory. Whether there are any; reading goes on when the wait is over.
+    /// Reads them, unless they are in memory. Returns whether there are any. Reading continues after the wait is over.
     async fn load_exchanges(&self, ready: &Arc<Ready>) -> Result<bool, ServiceError> {
         // On a server another process puts them, and the log does not tell.
         if self.base.store.is_shared() {

@@ -262,7 +262,7 @@ impl MemoryIndex {
         Ok(())
     }
 
-    /// Applies the log of each writer after the event that `places` names: the last one that the index has.
+    /// Applies the log of each writer from the event after that in `places`, which is the last one that the index has.
     async fn follow_logs(
         &self,
         index: &Arc<Index>,

@@ -56,7 +56,7 @@ impl Evidence {
         }
     }
 
-    /// What one of them is called.
+    /// The noun for one of them.
     fn noun(self) -> &'static str {
         match self {
             Self::History => "exchange",

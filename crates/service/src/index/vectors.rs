@@ -291,7 +291,8 @@ impl VectorSearch {
         self.by_graph(&ready, Some(&asked), &vector, k, &keep).await.map(Some)
     }
 
-    /// Begins to read the vectors of a project in the background: whoever asks for its context will probably search it.
+    /// Begins to read the vectors of a project in the background, because an agent that asks for its context will probably
+    /// search it.
     pub(crate) fn warm(&self, project: &Project) {
         let (search, scopes) = (self.clone(), [Scope::Project(project.clone()), Scope::Personal]);
         self.base.tasks.spawn("reading vectors ahead", async move {

@@ -39,7 +39,7 @@ impl Intake {
     pub async fn in_hand(&self, transcript: PathBuf) -> Option<RedactedText> {
         let HistoryOptions { settings, places, .. } = self.state.options.get()?;
         let (settings, mut places) = (Arc::clone(settings), places.clone());
-        // A folder that hangs may be named by many transcripts in it.
+        // The look is counted by folder, because many transcripts may be in one folder that does not answer.
         let folder = transcript.parent().unwrap_or(&transcript).to_path_buf();
         let looked = looks::within(&folder, LOOK_MAX, move || {
             let settings = settings();
@@ -81,7 +81,7 @@ fn in_words(exchanges: &[Exchange]) -> Option<String> {
             match &call.action {
                 Action::Edit { paths, .. } => {
                     for path in paths {
-                        // On one line: a name with a line end could look like a line of ours.
+                        // On one line, because a name with a line end could look like a line of this text.
                         let path = text::one_line(&below(path, exchange.cwd.as_deref()));
                         add(&mut files, path, FILES_MAX);
                     }

@@ -16,7 +16,7 @@ use cerebro_transcript::{Batch, Exchange, lineage, turn::Parent};
 /// What is known of a session as a possible copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Copying {
-    /// The source is read from its beginning, so what is stored of the session does not say what it is.
+    /// The source is read from its beginning, so the stored row does not say whether the session is a copy.
     restarted: bool,
     standing: Beginning,
     /// Sessions that are younger, although they were read before: what they have in common belongs to this one.
@@ -75,16 +75,16 @@ fn turns(outline: &Outline) -> BTreeSet<(String, String)> {
 }
 
 impl Copying {
-    /// Of a session whose source is read on, or from its beginning again.
+    /// Nothing is known yet. `restarted` says whether the source is read from its beginning.
     pub(super) fn of(restarted: bool) -> Self {
         Self { restarted, ..Self::default() }
     }
 }
 
 impl Intake {
-    /// Removes from a batch what the session copied from another one. A session that is read on is checked only if it is
-    /// known as a copy: originals whose beginning was copied later have the same ids. `whole` is the file, if the batch is
-    /// only its beginning.
+    /// Removes from a batch what the session copied from another one. If reading continues in the middle, only a known copy
+    /// is checked, because an original whose beginning was copied later has the same ids as the copy. `whole` is the file,
+    /// if the batch is only its beginning.
     pub(super) async fn drop_copies(
         &self,
         batch: &mut Batch,
@@ -224,7 +224,7 @@ mod tests {
         text
     }
 
-    /// What former readers gave: ids that are not bound to a session, and of a fork only what is its own.
+    /// The batch of an earlier reader: ids that are not bound to a session, and of a fork only its own exchanges.
     fn formerly(id: &str, text: &str, own_from: usize) -> HistoryBatch {
         let mut found = read(text.as_bytes(), &State::new(Agent::Codex, id));
         for exchange in &mut found.exchanges {

@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_for_records_that_are_not_kept_hides_no_prompt() {
+    fn many_records_that_are_not_kept_hide_no_prompt() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("s.jsonl");
         let progress = format!("{{\"type\":\"progress\",\"data\":\"{}\"}}\n", "p".repeat(1 << 20));

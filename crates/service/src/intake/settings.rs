@@ -67,7 +67,7 @@ fn known_agents<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
 
 fn chosen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Choice>, D::Error> {
     let entries = Vec::<Choice>::deserialize(deserializer)?;
-    // An empty one names nothing, so nothing would be taken in.
+    // An empty entry names nothing, so nothing would be imported.
     check(entries.len(), entries.iter().filter_map(|entry| entry.within.as_deref()))?;
     Ok(entries)
 }
@@ -99,7 +99,8 @@ impl HistorySettings {
         self.admits(agent, |name| names(name, project, folder, file)) && !self.excludes(project, folder, file)
     }
 
-    /// Whether some choice admits sessions of an agent at a place. `is_there` says whether a project or a folder is meant.
+    /// Whether some choice admits sessions of an agent at a place. `is_there` says whether the place is in a named project
+    /// or folder.
     fn admits(&self, agent: Agent, is_there: impl Fn(&str) -> bool) -> bool {
         let slug = agent_slug(agent);
         let is_one = self.agents.is_empty() || self.agents.iter().any(|name| name == slug);
@@ -137,8 +138,8 @@ impl HistorySettings {
         choices
     }
 
-    /// These settings after a person chose agents, a project, or agents in a project. The first choice is the only one; a
-    /// later one is added to those before, as it was made. Without any, what was chosen before stays.
+    /// These settings after a person chose agents, a project, or agents in a project. The first choice narrows the settings
+    /// to itself; each later one is added. Without agents and a project, the settings stay as they are.
     #[must_use]
     pub fn choosing(&self, agents: &[String], project: Option<&str>) -> Self {
         let mut chosen = self.clone();
@@ -171,7 +172,7 @@ impl HistorySettings {
     }
 }
 
-/// Choices as `agents` and `include`: as two plain lists where each of one is meant with each of the other.
+/// Choices as `agents` and `include`: two plain lists if each agent is chosen with each place.
 fn as_lists(choices: Vec<Choice>) -> (Vec<String>, Vec<Choice>) {
     let agents: BTreeSet<Option<String>> = choices.iter().map(|choice| choice.agent.clone()).collect();
     let places: BTreeSet<Option<String>> = choices.iter().map(|choice| choice.within.clone()).collect();
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_bound_what_is_included() {
+    fn agents_limit_what_is_included() {
         let include = vec![Choice::of(None, Some("acme/app")), Choice::of(Some("codex"), Some("acme/two"))];
         let settings = HistorySettings { agents: vec!["claude-code".into()], include, ..Default::default() };
         assert_eq!(wanted_of(&settings), [("claude-code", "acme/app")]);

@@ -1,4 +1,4 @@
-//! Asking a language model until its answer fits the schema, within the budget.
+//! Asking a chat model until its answer fits the schema, within the budget.
 
 use std::sync::Mutex;
 

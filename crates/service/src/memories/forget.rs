@@ -1,4 +1,4 @@
-//! Forgetting: what hooks reported of past sessions that are forgotten. Memories that somebody saved stay.
+//! Forgetting what hooks reported of past sessions. Memories that somebody saved stay.
 
 use std::collections::BTreeSet;
 
@@ -94,7 +94,7 @@ impl Memories {
         Ok(forgotten)
     }
 
-    /// The summary that hooks left of a session which is meant, if it is meant, too.
+    /// The summary that hooks left of a session, if it is to be forgotten. `meant` is the decision on the session.
     async fn summary_to_forget(
         &self,
         past: &Session,
@@ -129,7 +129,7 @@ impl Memories {
     }
 }
 
-/// The summary of a session, as something that may be meant.
+/// The summary of a session, as something that may have to be forgotten.
 fn thing(past: &Session) -> Thing<'_> {
     Thing {
         session: Some(&past.id),
@@ -168,7 +168,7 @@ impl Decision for ForgetPrompts<'_> {
 
 struct ForgetSummary<'a> {
     session: &'a SessionId,
-    /// Whether it goes now. If not, its memory goes afterwards.
+    /// Whether the summary on the session is destroyed now. Otherwise its memory is destroyed afterwards.
     with_it: bool,
 }
 

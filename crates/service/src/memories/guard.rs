@@ -1,4 +1,4 @@
-//! The guard: a text that no longer holds does not come back by itself, and whoever saves it again gets a notice.
+//! The guard: a text that no longer holds does not come back by itself, and a caller that saves it again gets a notice.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
@@ -56,7 +56,7 @@ impl Door {
 pub(crate) struct Admitted {
     /// The tombstones that [`Self::settle`] removes.
     lifted: Vec<Tombstone>,
-    /// The notice for whoever saves the text.
+    /// The notice for the caller that saves the text.
     pub noted: Option<Tombstone>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) async fn admit(
     own: Option<&Memory>,
     door: Door,
 ) -> Result<Admitted, ServiceError> {
-    // What lies in the archive is not said now: the update that takes it out says it again.
+    // An archived memory does not say its text now. The update that takes it out of the archive says it again.
     let saying_now = own.filter(|own| !own.is_archived());
     let found = write.tombstones(saying, saying_now).await?;
     if door.is_automatic() {
@@ -102,8 +102,8 @@ pub(crate) async fn admit(
     }
 }
 
-/// The notice for whoever takes a memory out of the archive, or restores it: what another memory that said the same no
-/// longer says.
+/// The notice for the person or agent that unarchives or restores a memory: another memory had the same text and no longer
+/// says it.
 ///
 /// # Errors
 /// A failing store.
@@ -112,7 +112,7 @@ pub(crate) async fn notice(write: &Write<'_>, memory: &Memory) -> Result<Option<
     Ok(noted(&found, Some(memory)))
 }
 
-/// The most telling of a text's tombstones that are not of the memory that gets it.
+/// Of a text's tombstones, the most telling one that does not belong to the memory that gets the text.
 fn noted(found: &TextTombstones, own: Option<&Memory>) -> Option<Tombstone> {
     let is_own = |tombstone: &&Tombstone| own.is_some_and(|own| own.id == tombstone.memory);
     found
@@ -160,7 +160,7 @@ pub(crate) async fn still_held(
     if !outdated.is_empty() {
         let mut text = summary.to_string();
         for (part, _) in outdated {
-            // What a longer part contained is gone with it.
+            // A longer part that was removed may have contained this one.
             if !text.contains(&part.raw) {
                 let apart = sameness::set_apart(&text).into_owned();
                 text = if apart.contains(&part.raw) { apart } else { text };
@@ -204,8 +204,8 @@ async fn outdated(
     still_outdated(write.store(), parts, found).await
 }
 
-/// The memories that say something else now than some text does: those that were corrected, or that took the place of others,
-/// of which the text repeats what they no longer say. Nothing is written.
+/// The memories that say what holds now where some text repeats what no longer holds: corrected memories, and memories that
+/// took the place of others. Nothing is written.
 ///
 /// # Errors
 /// A failing store.
@@ -231,7 +231,7 @@ pub(crate) async fn corrected_in(
     Ok(ids.into_iter().filter(is_live).collect())
 }
 
-/// Those of some parts, with one of the tombstones that were found for each, that no source of these says now.
+/// The parts that no source of their tombstones says now, each with one of its tombstones.
 async fn still_outdated(
     store: &Store,
     parts: Vec<Part>,

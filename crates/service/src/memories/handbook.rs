@@ -327,7 +327,7 @@ pub(crate) async fn put_rendered(
     let mut put = Vec::new();
     for key in keys.iter().copied() {
         let holder = write.store().topics().holder(&scope, key).await?;
-        // Whoever rewrote it is responsible for its text.
+        // Somebody rewrote it and is responsible for its text.
         if holder.as_ref().is_some_and(|holder| holder.agent.as_str() != NAME) {
             continue;
         }

@@ -314,7 +314,7 @@ impl Memories {
     ) -> Memory {
         let mut memory = old.clone();
         edit(&mut memory);
-        // Whoever revises a memory wants it found, so it leaves the archive.
+        // A revised memory is to be found, so it leaves the archive.
         memory.archived_at = None;
         memory.revision = old.revision.saturating_add(1);
         memory.updated_at = write.at();

@@ -13,7 +13,7 @@ use crate::{Caller, Memories, ServiceError};
 const COPIES_MAX: usize = 20;
 
 impl Memories {
-    /// The memories that a consolidation merged into one, and into these, and that still hold what they said: whoever
+    /// The memories that a consolidation merged into one, directly or through others, and that are not purged. A person who
     /// purges that one may want them purged too.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Memories {
     }
 
     /// The memories in the archive that still say what a memory says: those that were merged into it, and those of the same
-    /// type, title and content. Whoever deletes that one may want them deleted too. At most [`COPIES_MAX`] of the latter.
+    /// type, title and content, at most [`COPIES_MAX`]. A person who deletes that one may want them deleted too.
     ///
     /// # Errors
     /// A failing store.

@@ -1,5 +1,5 @@
-//! Looking after tombstones: they are made anew where the home has another secret, bounded in number, and shown to people,
-//! who may forget them.
+//! Maintaining tombstones: they are made again if the home has another secret, bounded in number, and shown to people, who
+//! may remove them.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,13 @@ use crate::{Memories, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Revision, Timestamp};
 use cerebro_store::{Decision, OutdatedText, Supersession, Tombstone, Why, Write};
 
-/// Most texts that are noted; beyond it what went with its memory is forgotten first, then the oldest corrections.
+/// Most tombstones that are kept. Beyond it, those of deleted and purged memories are removed first, then the oldest
+/// corrections.
 pub const TOMBSTONES_MAX: usize = 100_000;
-/// Most notes of one page for people, and of one memory.
+/// Most tombstones of one page for people, and of one memory.
 pub const TOMBSTONES_LISTED_MAX: usize = 1_000;
-/// Most notes of one text, which are made at one moment: with its title, under any title, and among those of all projects; each
-/// also with its labels.
+/// Most tombstones of one text, all made at one moment: with its title, under any title, and among those of all projects;
+/// each also with its labels.
 const NOTES_MAX: usize = 6;
 /// How many rows are read or written at once.
 const BATCH: usize = 200;
@@ -55,8 +56,8 @@ impl Memories {
         Ok((tombstones.into_iter().map(row).collect(), self.base.store.tombstones().count().await?))
     }
 
-    /// Forgets the notes of the texts of one memory: they may be said, and brought in, as any other. Returns how many notes
-    /// there were.
+    /// Removes the tombstones of one memory, so that its texts may be saved and imported like any other. Returns their
+    /// number.
     ///
     /// # Errors
     /// A failing store.
@@ -72,14 +73,14 @@ impl Memories {
         }
     }
 
-    /// Makes sure, when the store is opened, that the tombstones are of this home's secret and not too many.
+    /// Makes sure, when the store is opened, that the tombstones were made with this home's secret, and are not too many.
     ///
-    /// A home whose secret made none here, though there may be texts that no longer hold (the store was restored from a
-    /// backup of another home, or the secret was lost), notes them anew from what the rows tell: earlier revisions,
-    /// superseded and deleted memories. Purged texts are in no row, so those stay unknown to it.
+    /// A store may have texts that no longer hold and no tombstone of this secret: it was restored from a backup of another
+    /// home, or the secret was lost. Then the tombstones are made again from the rows: earlier revisions, superseded and
+    /// deleted memories. Purged texts are in no row, so they stay unknown.
     ///
     /// # Errors
-    /// A failing store. What was begun is begun anew at the next opening.
+    /// A failing store. The next opening does all of it again.
     pub(crate) async fn maintain_tombstones(&self, is_new_secret: bool) -> Result<(), ServiceError> {
         let (is_known, any_is_known) = self.base.store.tombstones().knows_secret().await?;
         if !is_known {

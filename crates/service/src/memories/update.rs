@@ -100,7 +100,7 @@ pub struct Updated {
     pub superseded: Vec<Memory>,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
-    /// The notice if the memory is back from the archive, or restored, while another one that said the same no longer says it.
+    /// The notice if the memory was unarchived or restored, and another one that had the same text no longer says it.
     pub noted: Option<Tombstone>,
     /// How many secrets were taken out.
     pub redacted: usize,
@@ -246,7 +246,7 @@ impl Memories {
         Ok(())
     }
 
-    /// The prompts that contain what a memory says: a purge leaves them, so whoever purges it is told.
+    /// The prompts that contain what a memory says. A purge leaves them, so its answer names them.
     ///
     /// # Errors
     /// A failing store.
@@ -396,7 +396,7 @@ impl Decision for EditMemory<'_> {
         let memory = write.store().memories().by_id(id).await?.ok_or(ServiceError::NoMemory(**id))?;
         let before = memory.clone();
         let is_out = |memory: &Memory| !memory.is_live() || memory.is_archived();
-        // Before its tombstones may go.
+        // It is made first, because the edit may remove the memory's tombstones.
         let notice = if is_out(&before) { guard::notice(write, &before).await? } else { None };
         let (memory, mut changed) = match edit {
             Edit::Patch(patch) => memories.patch(write, caller, memory, patch).await?,
@@ -554,7 +554,7 @@ pub(crate) fn emptied(before: &Memory, at: Timestamp) -> Memory {
     memory.deleted_at = memory.deleted_at.or(Some(at));
     memory.title = RedactedText::default();
     memory.content = RedactedText::default();
-    // A type that is not offered is a word of whoever saved it, as a tag is.
+    // A type that agents are not offered may be a word of the text, as a tag may.
     if !memory.kind.is_known() {
         memory.kind = Kind::manual();
     }
@@ -597,7 +597,7 @@ fn pin(
         return Ok((memory, false));
     }
     memory.pinned = pinned;
-    // Whoever pins a memory wants it read, so it leaves the archive.
+    // A pinned memory is to be read first, so it leaves the archive.
     memory.archived_at = memory.archived_at.filter(|_| !pinned);
     write.pin_memory(&memory, session);
     Ok((memory, true))

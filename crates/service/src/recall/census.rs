@@ -65,7 +65,7 @@ enum Taken {
 #[derive(Default)]
 pub(crate) struct CensusCache {
     taken: Mutex<Taken>,
-    /// Held by whoever reads, so that the store is walked once for all who wait.
+    /// Held by the caller that reads, so that the store is walked once for all that wait.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -114,7 +114,7 @@ impl Recall {
         let read = self.read_census().await;
         let mut taken = lock(&self.census.taken);
         let Taken::Reading(meanwhile) = std::mem::take(&mut *taken) else {
-            // A follower panicked meanwhile, and the commit that it was told of is missing here.
+            // A follower panicked meanwhile, so the commit of its notice is missing here.
             return read.map(Arc::new);
         };
         let mut census = read?;

@@ -1,4 +1,4 @@
-//! The claims of a language model about pairs of memories, as they are shown with hits.
+//! The claims of a chat model about pairs of memories, as they are shown with hits.
 //!
 //! A claim annotates a hit; it never hides, reorders or deletes one.
 

@@ -33,9 +33,9 @@ pub struct EvidenceRequest {
     pub hidden: bool,
     /// The name of the agent that asks. Documents that it loads anyway are left out.
     pub reader: Option<String>,
-    /// Begun, or read anew, at or after.
+    /// The exchange began, or the document was last read, at this moment or later.
     pub since: Option<Timestamp>,
-    /// Begun, or read anew, at or before.
+    /// The exchange began, or the document was last read, at this moment or earlier.
     pub until: Option<Timestamp>,
     /// How many hits.
     pub limit: usize,

@@ -12,12 +12,12 @@ use cerebro_store::{Decision, ForgottenText, Store, StoreError, Tombstone, Write
 /// How many rows are read or written at once.
 const BATCH: usize = 500;
 
-/// What came of it.
+/// The result of carrying tombstones over.
 #[derive(Debug, Default)]
 pub(super) struct CarriedOver {
     /// The live memories whose text was corrected, superseded or deleted since the backup.
     pub said_again: Vec<MemoryId>,
-    /// What was forgotten since the backup, and is gone again.
+    /// What was forgotten after the backup, and is now forgotten again.
     pub forgotten: Forgotten,
     /// Whether the replaced database cannot be read.
     pub is_unread: bool,
@@ -32,7 +32,7 @@ struct Noted {
 }
 
 /// Copies the tombstones of the database that is replaced into the new one, and forgets there what they stand for.
-/// `scratch` is a folder for what is needed meanwhile.
+/// `scratch` is a folder for temporary files.
 ///
 /// # Errors
 /// When the new database fails. If the replaced one cannot be read, there is nothing to copy.
@@ -87,7 +87,7 @@ async fn noted(store: &Store) -> Result<Noted, StoreError> {
 }
 
 impl Noted {
-    /// What is not among what another database knows.
+    /// The records that another database does not have.
     fn without(mut self, known: &Self) -> Self {
         let keys: BTreeSet<_> = known.tombstones.iter().map(|tombstone| &tombstone.key).collect();
         self.tombstones.retain(|tombstone| !keys.contains(&tombstone.key));

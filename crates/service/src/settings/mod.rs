@@ -28,9 +28,9 @@ pub struct Settings {
     pub agent_hard_delete: bool,
     /// How many earlier revisions of a memory are kept; without it all are.
     pub revisions_keep: Option<NonZeroU32>,
-    /// Backups by the clock.
+    /// Scheduled backups.
     pub backup: BackupPlan,
-    /// Consolidation by the clock.
+    /// Scheduled consolidation.
     pub consolidate: Consolidate,
     /// How long the journal of work is kept; none where it is off.
     pub journal: Option<Retention>,

@@ -43,7 +43,7 @@ impl Embedding {
     }
 }
 
-/// Opens the language model of the settings; cheap.
+/// Opens the chat model of the settings; cheap.
 pub type LlmOpener = Arc<dyn Fn() -> Result<Option<Llm>, ProviderError> + Send + Sync>;
 
 /// The chat model that is asked how memories relate.

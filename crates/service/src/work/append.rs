@@ -34,7 +34,7 @@ impl Journal {
         self.append_if(actor, target, happenings, false).await
     }
 
-    /// The same. If `must_hold`, the caller must not be late: then nothing is written.
+    /// As [`Self::append`]. With `must_hold`, a late caller is refused, and nothing is written.
     ///
     /// # Errors
     /// As [`Self::append`]; [`ServiceError::Invalid`] where the caller is late.

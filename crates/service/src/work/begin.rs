@@ -104,8 +104,7 @@ impl Journal {
         Ok(self.stored_work(&actor.owner, id).await?.work)
     }
 
-    /// Appends to a piece of work an event that is useless if it is late or not waited for. If it is late, nothing is
-    /// written.
+    /// Appends an event to a piece of work, and waits until it is written. If the caller is late, nothing is written.
     pub(super) async fn work_must_append(
         &self,
         actor: &Actor,

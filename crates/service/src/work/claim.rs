@@ -47,7 +47,7 @@ impl Journal {
             Ok(Changed::Work((me.clone(), true)))
         };
         let ((holder, held), work) = self.change_work("claiming work", actor, id, claim).await?;
-        // Whoever holds it, there is a lease.
+        // There is a lease, of the caller or of another holder.
         let until = work.lease.as_ref().map_or(work.active_at, |lease| lease.until);
         Ok(WorkClaimed { work: *id, held, holder, fence: work.fence, until })
     }
@@ -245,7 +245,7 @@ impl Journal {
     async fn renew_all(&self, actor: &Actor, written: &WorkId) -> Result<(), ServiceError> {
         let (me, until) = (actor.holder(), lease_end(self.base.now(), limits::LEASE));
         let held = self.base.store.works().held_by(&me, until, HELD_MAX).await?.readable;
-        // What was lost with its agent is kept only by an event of its own.
+        // Only an event in it renews the claim on work that was lost with its agent.
         let others = held.iter().map(|stored| &stored.work).filter(|work| work.id != *written && !work.lost);
         for work in others.filter(|work| work.owner == actor.owner) {
             let renew = |draft: &mut Draft<'_>, (now, _): Moments| {

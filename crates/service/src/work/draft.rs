@@ -122,7 +122,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The holder of a task that was lost with its agent goes on after all.
+    /// Records that a task is no longer lost, because the agent that holds it continues.
     pub fn go_on(&mut self, actor: &Actor, at: Timestamp) -> Result<(), ServiceError> {
         let work = &self.stored.work;
         let is_holder = work.lease.as_ref().is_some_and(|lease| lease.holder == actor.holder());

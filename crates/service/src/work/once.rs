@@ -1,6 +1,6 @@
-//! What a piece of work has already, by the keys under which a repetition of an event is recognised.
+//! The keys (`once`) by which a repetition of an event is recognised within its piece of work.
 //!
-//! The keys of the pieces that are written to are kept in memory, so that the table of events needs no index for them.
+//! The keys of pieces that are being written are kept in memory, so that the table of events needs no index for them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::STATES_MAX;
 use crate::{Journal, ServiceError, lock};
 
-/// The keys of a piece of work's events up to one of them. A piece has at most 10,000, of some 30 bytes each.
+/// The keys of the events of a piece of work up to one of them: at most 10,000, of some 30 bytes each.
 #[derive(Default)]
 pub(super) struct Onces {
     upto: u64,
@@ -23,13 +23,13 @@ pub(super) fn kept_once(work: &WorkId, once: &str) -> String {
     text::hex(&Sha256::digest(format!("{work}\n{once}"))[..16])
 }
 
-/// A stored key as a number. Text that is none was not written by us, and is the key of nothing that is asked for.
+/// A stored key as a number. Any other text was not written by this program, so no event that it writes has that key.
 fn number(once: &str) -> Option<u128> {
     u128::from_str_radix(once, 16).ok()
 }
 
 impl Journal {
-    /// Those of some keys, in their stored form, under which the piece of work has an event, as of its row.
+    /// Which of the asked keys, in their stored form, belong to events up to the one that the row counts last.
     pub(super) async fn known_onces(
         &self,
         work: &Work,
@@ -38,7 +38,7 @@ impl Journal {
         if asked.is_empty() || work.seq == 0 {
             return Ok(BTreeSet::new());
         }
-        // Taken out while it is read on, so that nobody else takes a part of it for the whole.
+        // It is taken out while its keys are read, so that no other caller sees it incomplete.
         let mut onces = lock(&self.held.onces).remove(&work.id).unwrap_or_default();
         let later = self.base.store.works().onces(&work.id, onces.upto + 1..=work.seq).await?;
         onces.keys.extend(later.iter().filter_map(|once| number(once)));

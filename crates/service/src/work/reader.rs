@@ -357,7 +357,7 @@ impl Journal {
             }
             from = last + 1;
         }
-        // Where a number was changed, it is not that of the id by which the event was read.
+        // Events are read in order of ids. The number of a changed event may differ from that of its id.
         events.sort_by_key(|kept| kept.seq);
         Ok(events)
     }

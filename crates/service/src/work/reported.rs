@@ -1,8 +1,8 @@
 //! The steps of an agent's call, and how a step from a hook is recognised as the same in the transcript.
 //!
 //! Hooks and transcripts report the same calls in one vocabulary, that of `cerebro_transcript`. Both are read here, so that
-//! a call that is reported twice is one event. A text is redacted before it is cut, because a cut can part a secret from the
-//! name by which it is recognised.
+//! a call that is reported twice is one event. A text is redacted before it is cut, because a cut can separate a secret from
+//! the name by which it is recognised.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::redact::redact_text;
@@ -22,9 +22,9 @@ pub const FILES_MAX: usize = 32;
 /// Most steps of a plan, and the longest text of one.
 const PLAN_MAX: usize = 50;
 const ITEM_BYTES_MAX: usize = 200;
-/// What takes the place of an item that is a part of a key in armour.
+/// The replacement of an item that is a part of a key in armour.
 const REDACTED_KEY: &str = "[REDACTED:private-key]";
-/// Most of a text that is redacted before it is cut: both ends of a longer one.
+/// Most bytes of a text that are redacted before it is cut. Of a longer text, both ends are.
 const REDACTED_BYTES_MAX: usize = 64 << 10;
 
 /// At most `max` bytes of a text, from its beginning and its end. A text that is cut is redacted first.
@@ -75,7 +75,7 @@ pub fn ran(call: &Call, line: &str, ran: &Ran<'_>) -> Step {
     }
 }
 
-/// Whether a command's result says that it goes on in the background, so that its outcome is not known yet.
+/// Whether a command's result says that it continues in the background, so that its outcome is not known yet.
 pub fn goes_on(output: &str) -> bool {
     const WORDS: [&str; 2] =
         ["Command running in background with ID: ", "Command was manually backgrounded by user with ID: "];

@@ -78,8 +78,9 @@ impl Decision for Sealing<'_> {
 impl Journal {
     /// Seals what is not sealed yet, and returns the head, which a witness can write down.
     ///
-    /// What does not verify is not sealed, because a seal would make it look right. What is under a seal verified then, and
-    /// is compared with that seal by [`Self::verify`]; so a long piece of work need not be read from its beginning.
+    /// Work that does not verify is not sealed, because a seal would make it look right. Events under an earlier seal were
+    /// verified when that seal was made, and [`Self::verify`] compares them with it. So a long piece of work need not be
+    /// read from its beginning.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where the journal is off; a failing store, or a file of keys that cannot be written.

@@ -87,7 +87,7 @@ pub(super) struct Slow {
     /// How long a caller waits.
     pub wait: Duration,
     until: Option<Timestamp>,
-    /// Until when it counts as degraded because a write failed. Callers wait for it all the same.
+    /// Until when it counts as degraded because a write failed. Callers still wait for it.
     failing_until: Option<Timestamp>,
     unwaited: u64,
     missed: BTreeMap<MissedIn, Missed>,
@@ -124,7 +124,7 @@ impl Slow {
         still(self.until, now).is_some()
     }
 
-    /// Until when nobody waits, or a failed write counts.
+    /// Until when it counts as degraded: callers do not wait, or a write failed.
     fn degraded_until(&self, now: Timestamp) -> Option<Timestamp> {
         still(self.until, now).max(still(self.failing_until, now))
     }
@@ -183,7 +183,7 @@ impl Journal {
             }
             Ok(Err(_)) => Ok(None),
             Err(_) => {
-                tracing::warn!("the journal did not answer in time; nobody waits for it for a minute");
+                tracing::warn!("the journal did not answer in time; callers do not wait for a minute");
                 lock(&self.held.slow).until = Some(lease_end(self.base.now(), DEGRADED));
                 Ok(None)
             }

@@ -103,8 +103,8 @@ impl Journal {
         Ok(report)
     }
 
-    /// Finds events that are read with no piece of work, if there are more than were read, and names the missing pieces of work,
-    /// those that the events name beside `lost`.
+    /// Finds the events that belong to no piece of work, if the store has more events than were read. Reports the missing
+    /// pieces of work: `lost`, and those that such events name.
     async fn verify_strays(
         &self,
         events: u64,
@@ -113,7 +113,7 @@ impl Journal {
     ) -> Result<(), ServiceError> {
         if events > report.events {
             let strays = match self.base.store.works().strays(FINDINGS_MAX).await {
-                // A row that cannot be read is named already.
+                // The report names a row that cannot be read already.
                 Err(error) if error.is_unreadable() && !report.findings.is_empty() => Vec::new(),
                 strays => strays?,
             };
@@ -131,8 +131,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Verifies the pieces of work from an id on one by one, because a row among them cannot be decoded: those that the seals
-    /// name.
+    /// Verifies the pieces of work after an id one by one, because a row among them cannot be decoded. Only those that the
+    /// seals name can be found in this way.
     async fn verify_sealed(
         &self,
         after: Option<&str>,
@@ -213,7 +213,7 @@ impl Journal {
                 slow.degraded_until.map_or("", |_| "; it answers too slowly or cannot be written at present");
             let missed = match slow.missed {
                 0 => String::new(),
-                missed => format!("; {} missing, which a gap will tell", text::counted(missed, "event")),
+                missed => format!("; {} missing, which a gap will record", text::counted(missed, "event")),
             };
             let counts = [(events, "event"), (works, "work"), (seals, "seal")];
             let [events, works, seals] = counts.map(|(count, noun)| text::counted(count, noun));

@@ -1,4 +1,4 @@
-//! Asks a language model how memories relate. Its claims are shown with hits (`recall::claims`).
+//! Asks a chat model how memories relate. Its claims are shown with hits (`recall::claims`).
 
 use std::collections::VecDeque;
 
@@ -64,7 +64,7 @@ impl JobHandler for RelationInference {
 }
 
 impl Worker {
-    /// The name of the language model that is asked how memories relate, if there is one.
+    /// The name of the chat model that is asked how memories relate, if there is one.
     ///
     /// # Errors
     /// The reason why the model of the settings cannot be used, in words for a person.
@@ -76,7 +76,7 @@ impl Worker {
         }
     }
 
-    /// Queues the job for a memory, if there is a language model.
+    /// Queues the job for a memory, if there is a chat model.
     ///
     /// # Errors
     /// A failing store.

@@ -1,6 +1,6 @@
 //! What is derived from memories in the background; and the state, counts and control of all background jobs.
 //!
-//! [`embed`] makes vectors and draws relations, [`infer`] asks a language model how memories relate. Past sessions are
+//! [`embed`] makes vectors and draws relations, [`infer`] asks a chat model how memories relate. Past sessions are
 //! distilled and insights asked for by the capabilities that they belong to (`distil`, `consolidation`).
 
 mod embed;

@@ -53,12 +53,12 @@ impl ForgottenText {
         Self { key: key_of(key_maker, &chars), chars: chars.len(), sum, at: None }
     }
 
-    /// Its key, which the secret of a home made.
+    /// Its key, made with the secret of a home.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The row, recorded at a moment unless it was recorded before.
+    /// The row. Its moment is `now`, unless the text was recorded before.
     pub(super) fn row(&self, now: Timestamp) -> Row {
         let at = self.at.unwrap_or(now);
         Row {
@@ -182,7 +182,7 @@ impl Write<'_> {
         self.take_over_forgotten_texts(vec![forgotten]);
     }
 
-    /// The same for texts that another database of this home has recorded; existing records stay.
+    /// Records texts that another database of this home has recorded; existing records stay.
     pub fn take_over_forgotten_texts(&mut self, texts: Vec<ForgottenText>) {
         self.record(NewEvent::about_nothing(EventKind::HistoryForgotten)).history.forgotten.extend(texts);
     }
@@ -205,7 +205,7 @@ impl History<'_> {
         Ok(texts)
     }
 
-    /// What is recorded of them, whichever secret made it, the latest first.
+    /// The records of these texts, made with any secret, the latest first.
     ///
     /// # Errors
     /// A failing store.
@@ -214,7 +214,7 @@ impl History<'_> {
         self.0.select::<Row, ForgottenText>(TABLE, statement::FORGOTTEN_TEXT_LIST, vars).await
     }
 
-    /// Recognises some of them by the secret of this home.
+    /// The texts among these that can be recognised with the secret of this home.
     pub fn recognising(self, texts: Vec<ForgottenText>) -> ForgottenTexts {
         ForgottenTexts::of(&self.0.key_maker, texts)
     }

@@ -145,7 +145,7 @@ impl Write<'_> {
         history.sources.push(source.clone());
     }
 
-    /// A past session gets another place among the others: another parent.
+    /// A past session gets another parent.
     pub fn place_past_session(&mut self, session: &PastSession) {
         self.take_in(session, session.exchanges);
     }

@@ -1,4 +1,4 @@
-//! Numbers of events that somebody else took: a row that this program did not write has the number of the next event.
+//! Finds out whether a row that this program did not write has the number of the next event.
 
 use cerebro_core::domain::WorkId;
 use surrealdb::types::Value;
@@ -14,8 +14,8 @@ impl Write<'_> {
 }
 
 impl Works<'_> {
-    /// Checks why events could not be written: whether the number of one belongs to a row that this program did not write. An
-    /// event and the row of its piece of work, which counts it, are written together.
+    /// Checks why events could not be written: whether a row that this program did not write has the number of one. An event
+    /// and the row of its piece of work are written together, so such a row has a number beyond those that the piece counts.
     ///
     /// # Errors
     /// [`StoreError::Inserted`] if so; a failing store.
@@ -23,7 +23,7 @@ impl Works<'_> {
         for (work, seq) in numbers {
             let vars = Vars::new().with("events", event_range(work, &(*seq..=*seq)));
             let taken = self.0.values::<Value>(EVENT, statement::WORK_EVENTS, vars).await?;
-            // Read after the event, so that the row is not older.
+            // The row is read after the event, so that it is not older.
             let counted = self.by_id(work).await?.map_or(0, |stored| stored.work.seq);
             if !taken.is_empty() && counted < *seq {
                 return Err(StoreError::Inserted { work: *work, seq: *seq });

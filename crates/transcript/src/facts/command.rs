@@ -11,8 +11,8 @@ use crate::turn::{Call, Outcome};
 pub struct Command {
     /// The command, without what stood before it in the line and without filters of its output.
     pub line: String,
-    /// Whether it succeeded. Where the exit status belongs to another command of the line, such as a filter, the output
-    /// tells. `None` if neither does.
+    /// Whether it succeeded. If the exit status belongs to another command of the line, such as a filter, the output
+    /// decides. `None` if neither shows it.
     pub ok: Option<bool>,
 }
 

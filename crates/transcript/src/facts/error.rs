@@ -94,22 +94,23 @@ fn fix(line: &str, later: &[(usize, &str, &Call)]) -> Option<Fix> {
     None
 }
 
-/// The line that names the error. The first of those that say what went wrong, as `error[E0502]: cannot borrow`; else of
-/// those that say that something failed, as `test a ... FAILED`; else of those that sum up; else of all.
+/// The line that names the error best: the first one that says what went wrong, such as `error[E0502]: cannot borrow`.
+/// Otherwise the first one that says that something failed, such as `test a ... FAILED`; otherwise the first one that sums
+/// up; otherwise the first line.
 fn error_line(output: &str) -> &str {
     const LINE_BYTES: usize = 400;
     let is_report = output.starts_with("Command: ");
     let said = |line| if is_report { of_report(line) } else { line };
     let lines = output.lines().map(str::trim).map(said).filter(|line| !line.is_empty());
     let ranked = lines.filter_map(|line| Some((rank(start(line, LINE_BYTES))?, line)));
-    // Of equals, the first is the least.
+    // `min_by_key` returns the first of several equal ones.
     let named = ranked.min_by_key(|(rank, _)| *rank).map(|(_, line)| line);
     let any = || output.lines().map(str::trim).map(said).find(|line| !line.is_empty()).unwrap_or("");
     start(named.unwrap_or_else(any), LINE_BYTES)
 }
 
-/// What a line of the report that Gemini CLI makes of a command has from its output: nothing of the fields that repeat the
-/// command, or say that there is nothing.
+/// The output of the command in a line of Gemini CLI's report. Empty for the other fields of the report, and where a field
+/// says that there is no output.
 fn of_report(line: &str) -> &str {
     const OUTPUTS: [&str; 4] = ["Output: ", "Stdout: ", "Stderr: ", "Error: "];
     const OTHERS: [&str; 6] =
@@ -121,7 +122,7 @@ fn of_report(line: &str) -> &str {
     if matches!(text, "(none)" | "(empty)") { "" } else { text }
 }
 
-/// How well a line names an error, 0 the best; `None` if it speaks of none.
+/// How well a line names an error, 0 the best; `None` if it names none.
 fn rank(line: &str) -> Option<u8> {
     const CAUSES: [&str; 17] = [
         "error:", "error[", "fatal:", "exception:", "panicked at", "panic:", "assertion", "cannot", "can't",
@@ -163,7 +164,7 @@ fn fails(line: &str) -> Option<bool> {
     said.map(|(at, word)| !is_none(at, word)).reduce(|any, one| any || one)
 }
 
-/// Whether a command succeeded, by what tools that build and test print at their end; `None` if the output does not tell.
+/// Whether a command succeeded, by what build and test tools print at their end; `None` if the output does not show it.
 pub(super) fn outcome_of(output: &str) -> Option<bool> {
     const PASSED: [&str; 12] = [
         "test result: ok", " passed", "0 failed", "0 failures", "0 errors", "no errors", "build success",
@@ -171,7 +172,7 @@ pub(super) fn outcome_of(output: &str) -> Option<bool> {
     ];
     let mut passed = None;
     for line in output.lines().map(|line| line.trim().to_lowercase()) {
-        // The name of a test that passed may speak of errors.
+        // The name of a test that passed may contain such a word.
         let is_passed_test = line.ends_with(" ok") || line.starts_with(['✓', '✔', '√']);
         if fails(&line) == Some(true) && !is_passed_test {
             return Some(false);

@@ -159,7 +159,7 @@ fn a_sub_agent_in_a_file_that_is_its_parents_takes_no_name() {
 }
 
 #[test]
-fn a_prompt_that_waited_says_so() {
+fn a_prompt_that_waited_is_queued() {
     let batch = claude(&[user(1, "", "go"), user(2, r#","promptSource":"queued""#, "and this")]);
     let kinds: Vec<PromptKind> =
         batch.exchanges.iter().filter_map(|exchange| Some(exchange.prompt.as_ref()?.kind)).collect();

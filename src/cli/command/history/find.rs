@@ -51,7 +51,7 @@ pub struct ShowArgs {
     /// List only sessions of this project [default: of all projects]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "all_projects"])]
     project: Option<String>,
-    /// List sessions of all projects, as without it
+    /// List sessions of all projects, which is the default
     #[arg(long, conflicts_with = "session")]
     all_projects: bool,
 }
@@ -156,7 +156,7 @@ const ERRORS: &[(&str, Layout)] = &[
     ("id", Layout::Fixed),
     ("session", Layout::Fixed),
     ("error", Layout::Flexible),
-    ("went away with", Layout::Flexible),
+    ("then succeeded", Layout::Flexible),
     ("after a change of", Layout::Flexible),
 ];
 
@@ -285,7 +285,7 @@ fn show_exchanges(context: &CommandContext, exchanges: &[Exchange]) -> Result<()
 fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     for failure in &proven.failures {
-        let fix = failure.fix.as_ref().map(|fix| format!(" · went away with {}", fix.command.raw()));
+        let fix = failure.fix.as_ref().map(|fix| format!(" · then succeeded: {}", fix.command.raw()));
         let (command, error) = (failure.command.raw(), failure.error.raw());
         rows.push(("failed", format!("{command}: {error}{}", fix.unwrap_or_default())));
     }
@@ -356,7 +356,7 @@ async fn print_facts(
 }
 
 /// What is said where nothing like a command is found and the command itself would not be recorded.
-const UNRECORDED: &str = "no recorded command has these words: commands that only look or move files (`ls`, `git diff`), \
+const UNRECORDED: &str = "no recorded command has these words: commands that only show or move files (`ls`, `git diff`), \
                           and those of several lines or of more than 240 bytes, are not recorded";
 
 /// Where a file was changed.

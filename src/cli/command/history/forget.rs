@@ -15,7 +15,7 @@ use cerebro_service::{KEPT_OUT_CHARS_MIN, is_kept_out};
 /// Destroy past sessions, or parts of them, for good
 ///
 /// Also destroys what hooks reported of them (prompts, summaries, and texts in the journal of work), and distilled memories
-/// that rest only on them. Memories that were saved stay. No import brings any of it back; with `--text` alone, the text
+/// that rest only on them. Memories that somebody saved stay. No import brings any of it back; with `--text` alone, the text
 /// is also kept out of every later session. `cerebro compact` then removes the last bytes from the database's files.
 #[derive(Debug, Args)]
 #[command(group(
@@ -50,7 +50,7 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
             .with("dry_run", dry_run)
     };
     let preview = daemon.read(request(true)).await?;
-    // A text and a session are kept out of what is read later, even if nothing of them is here yet.
+    // A text or a session that is not stored yet is kept out of what is read later.
     let keeps_out = keeps_out(context, &args) || args.session.is_some();
     if !keeps_out && counts(&preview).iter().all(|(_, count)| *count == 0) {
         daemon.close().await;
@@ -77,7 +77,7 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
     context.output.facts(&counts)?;
     if !gone.purged.is_empty() {
         let count = text::counted(gone.purged.len(), "distilled memory");
-        context.output.note(&format!("{count} rested only on that and went, too"));
+        context.output.note(&format!("purged too, because nothing else supports it: {count}"));
     }
     for kept in &gone.kept {
         context.output.note(&format!(
@@ -86,7 +86,7 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
         ));
     }
     for skill in &skills {
-        context.output.note(&format!("the installed skill {skill} stays; it has words of what is gone"));
+        context.output.note(&format!("the installed skill {skill} stays; it contains forgotten text"));
     }
     Ok(Outcome::Done)
 }
@@ -94,7 +94,7 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
 /// The installed skills that name a memory whose evidence is gone. They are a person's files and stay.
 fn installed_skills(context: &CommandContext, gone: &Forgotten) -> Vec<String> {
     let ids: Vec<&str> = gone.purged.iter().chain(&gone.kept).map(Text::raw).collect();
-    // What is destroyed is destroyed: that no skill can be read now is no failure of it.
+    // The forgetting is done, so an unreadable skill must not make the command fail.
     let Ok(setup) = SetupContext::of(context) else { return Vec::new() };
     let paths = skill::naming(&setup.folder, &ids).unwrap_or_default();
     paths.iter().map(|path| setup.short(path)).collect()
@@ -107,7 +107,7 @@ fn keeps_out(context: &CommandContext, args: &ForgetArgs) -> bool {
     let keeps_out = is_kept_out(text);
     if !keeps_out {
         let least = format!("at least {KEPT_OUT_CHARS_MIN} characters");
-        let words = format!("only a text of {least} is kept out of later sessions; this one may come again");
+        let words = format!("only a text of {least} is kept out of later sessions; this one may come back");
         context.output.note(&words);
     }
     keeps_out

@@ -197,7 +197,7 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     show_status(context, &status).map(|()| Outcome::Done)
 }
 
-/// Says that no session of the project that was named is here, and which projects there are that may have been meant.
+/// The message that no session of the named project was found, with projects that may have been meant.
 fn nobody_worked_there(found: &Preview, args: &ImportArgs) -> Option<String> {
     let project = args.project.as_deref().filter(|_| found.agents.is_empty())?;
     if found.near.iter().any(|near| near.raw() == project) {
@@ -205,7 +205,7 @@ fn nobody_worked_there(found: &Preview, args: &ImportArgs) -> Option<String> {
     }
     let near = match found.near.as_slice() {
         [] => String::new(),
-        near => format!("; there are some of {}", shown(near)),
+        near => format!("; there are sessions of {}", shown(near)),
     };
     Some(format!("no past session of the project `{project}` was found on this machine{near}"))
 }

@@ -276,7 +276,7 @@ async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Res
     let (folder, name, settings) = (folder(home), &args.name, settings(home)?);
     let used = embed::open(&settings, &folder).ok().flatten();
     let is_used = used.is_some_and(|used| used.model().name == format!("local/{name}"));
-    let question = format!("{name} is the model in use; without it, searches go by words alone. Remove it?");
+    let question = format!("{name} is the model in use; without it, searches use words alone. Remove it?");
     if is_used && !args.yes && !context.output.confirm(&question)? {
         context.output.note("nothing was removed");
         return Ok(Outcome::Short);

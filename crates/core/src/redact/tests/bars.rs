@@ -179,7 +179,7 @@ fn almost_all_generated_secrets_of_each_form_are_redacted() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// The same of those that a line end splits: a part of letters alone often does not look drawn.
+/// The same for secrets that a line end splits: a part of letters alone often does not look drawn.
 const SPLIT_TAKEN_OF_100_MIN: usize = 90;
 /// A part of a split secret that is shorter may stay.
 const PART_BYTES_MIN: usize = 12;

@@ -85,7 +85,7 @@ const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 const NO_DIGITS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const HEX: &str = "0123456789abcdef";
 
-/// Text before, the letters of the secret and their number, text behind.
+/// Text before the secret, its letters and their number, text after it.
 const DRAWN: [(&str, &str, usize, &str); 22] = [
     ("ghp_", LETTERS, 36, ""),
     ("glpat-", LETTERS, 20, ""),
@@ -110,7 +110,7 @@ const DRAWN: [(&str, &str, usize, &str); 22] = [
     ("Cookie: sid=", LETTERS, 32, ""),
     ("api_key = \"", LETTERS, 32, "\""),
 ];
-/// One of so many drawn secrets may be kept: some parts look like words by chance, of letters alone more.
+/// One of so many drawn secrets may be kept, because some parts look like words by chance (more of those of letters alone).
 const DRAWN_FOR_ONE_KEPT: usize = 100;
 const NO_DIGITS_FOR_ONE_KEPT: usize = 10;
 

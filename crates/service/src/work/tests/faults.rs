@@ -59,7 +59,7 @@ fn whoever_slept_goes_on_unless_another_one_claimed_the_work() {
         let (_, state) = shown(&service, "s1").await;
         let (failed, request) = (state.failed.unwrap(), state.request.unwrap());
         assert!(request.at.duration_since(failed.at).as_hours() >= 7, "{failed:?} {request:?}");
-        // The lease ended in its sleep; nobody claimed the work, so its holder goes on and holds it again.
+        // The lease ended while the machine slept. Nobody claimed the work, so its holder continues and holds it again.
         let target = Target::Work(id);
         assert!(!service.journal.append(&me, target, vec![prompt("still mine")]).await.unwrap().late);
         assert!(!service.journal.claim(&other, &id, claim).await.unwrap().held);

@@ -1,4 +1,4 @@
-//! What the next session is given of tasks whose session is dead.
+//! The tasks of a session whose agent was killed, as the next session is shown them.
 
 use cerebro_ledger::Unfinished;
 
@@ -64,7 +64,7 @@ fn a_task_is_lost_with_its_session_and_free_until_somebody_goes_on() {
 }
 
 #[test]
-fn an_end_by_who_is_late_is_refused_and_not_written() {
+fn a_late_end_is_refused_and_not_written() {
     run(async |folder| {
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
         let (first, second) = (actor("s1"), actor("s2"));

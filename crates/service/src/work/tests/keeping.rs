@@ -7,7 +7,7 @@ use crate::Caller;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// What the next session is told.
+/// The hint for the next session.
 async fn hint_of(service: &Service) -> String {
     let world = World::at(service.base.now());
     let resumed = service.journal.resume(&actor("next"), None, &world, limits::HINT_BYTES).await.unwrap();

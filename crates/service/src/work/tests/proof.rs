@@ -348,7 +348,7 @@ fn a_closed_epoch_cannot_be_signed_anew_with_all_that_the_home_has() {
         };
         let keys = std::fs::read_to_string(folder.join(KEYS_FILE)).unwrap();
         assert!(!keys.contains(&hex(&secret(&first))), "the key of a closed epoch is destroyed");
-        // All of the tree is made anew, without a leaf of the first epoch, and signed with the key that is there.
+        // The whole tree is made again, without a leaf of the first epoch, and signed with the key that is there.
         let key = EpochKey::new(&secret(&keys));
         let (mut log, mut script) = (Log::default(), String::new());
         for seal in &seals {

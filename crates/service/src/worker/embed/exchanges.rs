@@ -118,7 +118,7 @@ impl ExchangeBacklog {
         let count: usize = visible.clone().map(|session| session.exchanges as usize).sum();
         let mut todo = lock(&self.0);
         todo.sessions.extend(visible.map(|session| (session.id.clone(), Timestamp::UNIX_EPOCH)));
-        // What begins anew meanwhile counts from its beginning.
+        // If the walk was restarted meanwhile, its new position stays.
         if todo.all == Some((from, seen)) {
             todo.all = Some((from + page.len(), seen + count));
         }
