@@ -96,7 +96,7 @@ fn line_ends_and_a_byte_order_mark_stay_too() {
         let text = existing(file, keys);
         for text in [text.replace('\n', "\r\n"), format!("\u{feff}{text}"), text.trim_end().to_owned()] {
             let home = Home::new();
-            write(&home, file, &text);
+            home.write(file, &text);
             let before = tree(&home.user());
             setup(&home, &[agent]).success();
             home.run(&["unsetup", agent]).success();

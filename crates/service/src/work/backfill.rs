@@ -85,7 +85,7 @@ impl Journal {
         let actor = Actor {
             owner: work.owner.clone(),
             agent: work.agent.clone(),
-            session: Some(id),
+            session: Some(id.clone()),
             project: work.project.clone(),
             directory: None,
         };
@@ -101,7 +101,12 @@ impl Journal {
             return Ok(());
         }
         // What a session had begun at its end may have been the last that was open.
-        let caller = Caller { project: actor.project.clone(), agent: actor.agent.clone(), person: false };
+        let caller = Caller {
+            project: actor.project.clone(),
+            agent: actor.agent.clone(),
+            person: false,
+            session: id,
+        };
         Box::pin(self.close_if_over(&caller, &actor)).await
     }
 
