@@ -21,7 +21,8 @@ const VERBS: &[&str] = &[
     "est ", "es ", "é ", "è ", "= ", "-> ", "→ ", "— ", "– ",
 ];
 /// What begins the rest of a name in a sentence.
-const OF: &[&str] = &["for ", "FOR ", "of ", "on ", "to ", "für ", "von ", "pour ", "de ", "du ", "para ", "del "];
+const OF: &[&str] =
+    &["for ", "FOR ", "of ", "on ", "to ", "für ", "von ", "pour ", "de ", "du ", "para ", "del "];
 /// The words before a name that its value may follow directly: `log in with user bob and password …`.
 const BEFORE_NAME: &[&str] = &[
     "the", "and", "with", "use", "using", "my", "our", "und", "mit", "das", "et", "avec", "le", "y", "con",
