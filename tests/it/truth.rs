@@ -286,7 +286,7 @@ fn what_is_said_again_with_dates_a_kind_or_a_trigger_is_not_dropped() {
     assert_eq!(save(json!({})).0, "created");
     for (more, name, want) in [
         (
-            json!({ "valid_until": "2999-01-01" }),
+            json!({ "valid_until": "2099-01-01" }),
             "valid",
             json!({ "from": null, "until": "2099-01-01T23:59:59Z" }),
         ),
