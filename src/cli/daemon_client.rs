@@ -163,11 +163,12 @@ impl Daemon {
             return Ok(id.as_str().to_owned());
         }
         let Some(prefix) = prefix(given) else {
-            return Err(Error::user(format!("`{given}` is not a memory's id, nor the beginning of one"))
-                .hint(FIND_IDS));
+            return Err(
+                Error::user(format!("`{given}` is no id, nor the beginning of one")).hint(find_ids(evidence))
+            );
         };
         let asked = Request::new(of::Resolve).with("prefix", prefix.as_str()).with("evidence", evidence);
-        choose(&prefix, &self.read(asked).await?.ids)
+        choose(&prefix, &self.read(asked).await?.ids, find_ids(evidence))
     }
 
     /// Closes the connection in order.
@@ -176,8 +177,15 @@ impl Daemon {
     }
 }
 
-const FIND_IDS: &str =
-    "`cerebro search` and `cerebro list` show ids; the first characters that no other id has are enough";
+/// Where ids are shown; those of exchanges and passages, too.
+fn find_ids(evidence: bool) -> &'static str {
+    if evidence {
+        "`cerebro search`, `cerebro list` and `cerebro history search` show ids; the first characters that no other \
+         id has are enough"
+    } else {
+        "`cerebro search` and `cerebro list` show ids; the first characters that no other id has are enough"
+    }
+}
 
 /// The part of an id that was given, as ids are written.
 fn prefix(given: &str) -> Option<String> {
@@ -188,9 +196,9 @@ fn prefix(given: &str) -> Option<String> {
     fits.then(|| part.to_owned())
 }
 
-fn choose(prefix: &str, found: &[Named]) -> Result<String> {
+fn choose(prefix: &str, found: &[Named], hint: &str) -> Result<String> {
     match found {
-        [] => Err(Error::user(format!("no id begins with `{prefix}`")).hint(FIND_IDS)),
+        [] => Err(Error::user(format!("no id begins with `{prefix}`")).hint(hint)),
         [one] => Ok(one.id.raw().to_owned()),
         several => {
             let line = |one: &Named| format!("\n  {}  {}", one.id.raw(), one.title.raw());
@@ -238,9 +246,9 @@ mod tests {
     fn one_memory_is_chosen_or_the_candidates_are_named() {
         let named = |id: &str, title: &str| Named { id: id.into(), title: title.into() };
         let both = [named("kaaaaaaaaaaa", "One"), named("kbbbbbbbbbbb", "Two")];
-        assert_eq!(choose("k", &both[..1]).unwrap(), "kaaaaaaaaaaa");
-        assert!(choose("k", &[]).unwrap_err().to_string().contains("`k`"));
-        let error = choose("k", &both).unwrap_err();
+        assert_eq!(choose("k", &both[..1], "").unwrap(), "kaaaaaaaaaaa");
+        assert!(choose("k", &[], "").unwrap_err().to_string().contains("`k`"));
+        let error = choose("k", &both, "").unwrap_err();
         for word in ["kaaaaaaaaaaa", "One", "kbbbbbbbbbbb", "Two"] {
             assert!(error.to_string().contains(word), "{error}");
         }
