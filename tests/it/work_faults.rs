@@ -160,10 +160,12 @@ fn hooked(home: &Home, work: &str) -> Vec<String> {
     events.as_array().unwrap().iter().filter(of_hooks).map(named).collect()
 }
 
-/// A hint without its last line: the head of the journal goes on with each start.
+/// A hint as it follows from the events. Its last line, the head of the journal, goes on with each start, and who else is at
+/// work follows from the connections of the moment.
 fn hint(home: &Home, work: &str) -> String {
     let hint = home.json(&["work", "resume", work])["text"].as_str().unwrap().to_owned();
-    hint.trim().rsplit_once('\n').map(|(all, _)| all.to_owned()).unwrap()
+    let (events, _head) = hint.trim().rsplit_once('\n').unwrap();
+    events.lines().filter(|line| !line.starts_with("Also live here")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -46,6 +46,7 @@ struct VitalRow {
     nature: Option<String>,
     trigger: Option<String>,
     done_at: Option<Datetime>,
+    archived_at: Option<Datetime>,
 }
 
 impl TryFrom<VitalRow> for CountedMemory {
@@ -76,7 +77,7 @@ impl TryFrom<VitalRow> for CountedMemory {
             nature: row.nature.as_deref().and_then(Nature::parse),
             trigger: row.trigger.map(RedactedText::from_store).map(Trigger::stored),
             done_at: row.done_at.map(timestamp),
-            archived_at: None,
+            archived_at: row.archived_at.map(timestamp),
         };
         Ok(Self::from(&memory))
     }
@@ -122,6 +123,7 @@ mod tests {
             Memory { deleted_at: Some(at(7)), ..memory(None) },
             Memory { nature: Some(Nature::Episodic), pinned: true, ..memory(None) },
             Memory { id: MemoryId::random(), ..done },
+            Memory { id: MemoryId::random(), archived_at: Some(at(6)), trigger: None, ..todo.clone() },
             episode,
             flagged,
             todo,
@@ -135,7 +137,7 @@ mod tests {
             }
             let want: Vec<CountedMemory> = all.iter().map(CountedMemory::from).collect();
             let first = store.memories().counted_page(None, 4).await.unwrap();
-            let rest = store.memories().counted_page(Some(&all[3].id), 4).await.unwrap();
+            let rest = store.memories().counted_page(Some(&all[3].id), all.len()).await.unwrap();
             assert_eq!([first, rest].concat(), want);
             store.close().await.unwrap();
         });
