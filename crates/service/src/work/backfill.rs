@@ -101,12 +101,8 @@ impl Journal {
             return Ok(());
         }
         // What a session had begun at its end may have been the last that was open.
-        let caller = Caller {
-            project: actor.project.clone(),
-            agent: actor.agent.clone(),
-            person: false,
-            session: id,
-        };
+        let caller =
+            Caller { project: actor.project.clone(), agent: actor.agent.clone(), person: false, session: id };
         Box::pin(self.close_if_over(&caller, &actor)).await
     }
 
