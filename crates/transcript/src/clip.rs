@@ -22,9 +22,12 @@ pub fn clipped(text: &str, max: usize) -> String {
         let text = redact(text).text;
         return if text.len() <= max { text.into_owned() } else { joined(&text, &text, max) };
     }
-    let (begin, end) = (redact(whole_start(text, around)).text, redact(whole_end(text, around)).text);
+    let (head, tail) = (whole_start(text, around), whole_end(text, around));
+    // What a long word at the cut left out already counts as edge.
+    let edge = |whole: &str| EDGE_BYTES.saturating_sub(around.saturating_sub(whole.len()));
+    let (begin, end) = (redact(head).text, redact(tail).text);
     let (begin_max, end_min) =
-        (floor(&begin, begin.len().saturating_sub(EDGE_BYTES)), ceil(&end, EDGE_BYTES));
+        (floor(&begin, begin.len().saturating_sub(edge(head))), ceil(&end, edge(tail)));
     joined(&begin[..begin_max], &end[end_min..], max)
 }
 
@@ -116,6 +119,11 @@ mod tests {
         assert_eq!(clipped("short", 5), "short");
         let cut = clipped(&format!("HEAD {} TAIL", "x".repeat(100)), 40);
         assert!(cut.starts_with("HEAD") && cut.ends_with("TAIL") && cut.contains('…'), "{cut}");
+        let cut = clipped(&format!("HEAD {} TAIL", "x".repeat(100_000)), 40);
+        assert!(
+            cut.starts_with("HEAD") && cut.ends_with("TAIL"),
+            "a word longer than what is looked at: {cut}"
+        );
         assert_eq!((start("aé", 2), start("aé", 3)), ("a", "aé"));
     }
 
