@@ -28,9 +28,12 @@ pub fn nature(memory: &Memory) -> Nature {
     memory.nature.unwrap_or_else(|| nature_of_type(&memory.kind))
 }
 
-/// Whether a memory is a prospective one that is not done.
+/// Whether a memory is a prospective one that is neither done nor archived.
 pub fn is_open(memory: &Memory) -> bool {
-    memory.is_live() && nature(memory) == Nature::Prospective && memory.done_at.is_none()
+    memory.is_live()
+        && !memory.is_archived()
+        && nature(memory) == Nature::Prospective
+        && memory.done_at.is_none()
 }
 
 /// Whether a memory is due everywhere in its project: it is open, it has no trigger, and the moment lies in its
@@ -41,7 +44,7 @@ pub fn is_due(memory: &Memory, now: Timestamp) -> bool {
 
 /// Whether a memory is due wherever its trigger, if any, is met ([`crate::domain::Trigger::is_met`]).
 pub fn is_due_somewhere(memory: &Memory, now: Timestamp) -> bool {
-    is_open(memory) && !memory.is_archived() && memory.valid.holds_at(now)
+    is_open(memory) && memory.valid.holds_at(now)
 }
 
 /// Whether a memory never loses strength, because of its kind or its use. `has_superseded` says that it took

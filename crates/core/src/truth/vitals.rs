@@ -33,7 +33,7 @@ impl From<&Memory> for Vital {
             nature: nature(memory),
             scope: memory.scope.name(),
             fades_since: (!is_exempt(memory, false)).then_some(memory.last_seen_at),
-            is_open: is_open(memory) && !memory.is_archived() && memory.trigger.is_none(),
+            is_open: is_open(memory) && memory.trigger.is_none(),
             valid: memory.valid,
             is_flagged: !memory.taint.flags.is_empty(),
         }
