@@ -264,8 +264,8 @@ impl<'a> Name<'a> {
         if OF.iter().any(|word| cursor.rest().starts_with(word)) {
             let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(OBJECT_BYTES_MAX)];
             let rest = rest.split(['\n', '\r', '.', ',', ';']).next().unwrap_or_default();
-            let verb = |word: &&str| rest.find(&format!(" {word}")).map(|at| at + 1);
-            cursor.at += VERBS.iter().filter_map(verb).min()?;
+            let is_verb = |at: &usize| VERBS.iter().any(|word| rest[*at..].starts_with(word));
+            cursor.at += rest.match_indices(' ').map(|(at, _)| at + 1).find(is_verb)?;
         }
         let says = VERBS.iter().any(|word| cursor.eat(word));
         let ends = [' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'', '`'];

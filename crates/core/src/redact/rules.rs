@@ -466,8 +466,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         kind: "api-key",
-        anchors: &["."],
-        before: Before::Run { of: is_letter_or_digit, least: 17, most: 17, whole: true },
+        anchors: &["pat"],
+        before: Before::NoWord,
         pattern: r"(?<secret>pat[A-Za-z0-9]{14}\.[0-9a-f]{64}[A-Za-z0-9]*)",
         guard: always,
         form: "pat, 14 letters, a dot and 64 hexadecimal digits (Airtable)",
