@@ -18,7 +18,7 @@ pub struct PartArgs {
     /// Only this project, without personal memories [default: all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Only memories of this type, and no prompts
+    /// Only memories of this type, and no prompts, past sessions or documents
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
     /// Only memories and prompts written since this date, such as 2026-11-21 or 7d
@@ -59,6 +59,9 @@ impl PartArgs {
             sessions: HashSet::new(),
             works: HashSet::new(),
             artifacts: HashSet::new(),
+            past_sessions: HashSet::new(),
+            exchanges: HashSet::new(),
+            documents: HashSet::new(),
         })
     }
 }
@@ -77,6 +80,10 @@ pub struct PartFilter {
     /// The pieces of work that were kept, and the artifacts that their events name.
     works: HashSet<String>,
     artifacts: HashSet<String>,
+    /// The past sessions that were kept with their exchanges, and the documents.
+    past_sessions: HashSet<String>,
+    exchanges: HashSet<String>,
+    documents: HashSet<String>,
 }
 
 impl PartFilter {
@@ -107,7 +114,7 @@ impl PartFilter {
                     && self.is_recent(&line["created_at"])
             }
             Some("edge") => ["from", "to"].iter().all(|end| {
-                let members = [&self.memories, &self.sessions, &self.works];
+                let members = [&self.memories, &self.sessions, &self.works, &self.exchanges];
                 line[*end].as_str().is_some_and(|id| members.iter().any(|members| members.contains(id)))
             }),
             Some("work") => return self.keeps_work(id, &line).then_some(line),
@@ -119,7 +126,7 @@ impl PartFilter {
                 is_kept
             }
             Some("artifact") => self.artifacts.contains(&id),
-            _ => true,
+            _ => return self.keeps_evidence(id, &line).then_some(line),
         };
         for link in ["session", "follows"] {
             let leads_out = line[link].as_str().is_some_and(|id| !self.sessions.contains(id));
@@ -134,6 +141,32 @@ impl PartFilter {
     fn keeps_work(&mut self, id: String, line: &Value) -> bool {
         let is_kept = self.kind.is_none() && self.is_of_project(line) && self.is_recent(&line["active_at"]);
         is_kept && self.works.insert(id)
+    }
+
+    /// Past sessions and documents have no type; what else there is of them goes with them. The header and the digests of
+    /// what was forgotten are in each part.
+    fn keeps_evidence(&mut self, id: String, line: &Value) -> bool {
+        let is_in = |members: &HashSet<String>, link: &str| {
+            line[link].as_str().is_some_and(|id| members.contains(id))
+        };
+        let is_whole = |part: &Self, at: &str| {
+            part.kind.is_none() && part.is_of_project(line) && part.is_recent(&line[at])
+        };
+        match line["kind"].as_str() {
+            Some("header" | "history_tombstone") => true,
+            Some("past_session") => {
+                let at = if line["ended_at"].is_string() { "ended_at" } else { "started_at" };
+                is_whole(self, at) && self.past_sessions.insert(id)
+            }
+            Some("exchange") => is_in(&self.past_sessions, "session") && self.exchanges.insert(id),
+            Some("candidate") => {
+                is_in(&self.past_sessions, "session")
+                    && (line["memory"].is_null() || is_in(&self.memories, "memory"))
+            }
+            Some("document") => is_whole(self, "at") && self.documents.insert(id),
+            Some("chunk") => is_in(&self.documents, "document"),
+            _ => false,
+        }
     }
 
     fn is_of_project(&self, line: &Value) -> bool {
@@ -172,6 +205,20 @@ mod tests {
             json!({ "kind": "artifact", "id": "f1" }),
             json!({ "kind": "artifact", "id": "f2" }),
             json!({ "kind": "edge", "from": "m1", "to": "w1" }),
+            json!({ "kind": "history_tombstone", "digest": "d" }),
+            json!({ "kind": "past_session", "id": "h1", "project": "a", "started_at": "2026-11-01T00:00:00Z", "ended_at": "2026-11-20T00:00:00Z" }),
+            json!({ "kind": "past_session", "id": "h2", "project": "b", "started_at": "2026-11-20T00:00:00Z" }),
+            json!({ "kind": "exchange", "id": "x1", "session": "h1" }),
+            json!({ "kind": "exchange", "id": "x2", "session": "h2" }),
+            json!({ "kind": "candidate", "id": "c1", "session": "h1", "memory": "m1" }),
+            json!({ "kind": "candidate", "id": "c2", "session": "h1", "memory": null }),
+            json!({ "kind": "candidate", "id": "c3", "session": "h2", "memory": "m3" }),
+            json!({ "kind": "edge", "from": "m1", "to": "x1" }),
+            json!({ "kind": "edge", "from": "m1", "to": "x2" }),
+            json!({ "kind": "document", "id": "d1", "project": "a", "at": "2026-11-01T00:00:00Z" }),
+            json!({ "kind": "document", "id": "d2", "project": "b", "at": "2026-11-20T00:00:00Z" }),
+            json!({ "kind": "chunk", "id": "k1", "document": "d1" }),
+            json!({ "kind": "chunk", "id": "k2", "document": "d2" }),
         ];
         let name = |line: &Value| {
             let parts = ["kind", "id", "memory", "from", "session", "follows", "work"];
@@ -191,18 +238,20 @@ mod tests {
             kept(of_a.clone()),
             [
                 "header", "session s1", "memory m1 s1", "memory m2", "revision m1", "prompt p1 s1",
-                "edge m1", "work w1 s2", "work_event w1", "artifact f1", "edge m1",
+                "edge m1", "work w1 s2", "work_event w1", "artifact f1", "edge m1", "history_tombstone",
+                "past_session h1", "exchange x1 h1", "candidate c1 m1 h1", "candidate c2 h1", "edge m1",
+                "document d1", "chunk k1",
             ]
         );
         assert_eq!(
             kept(PartArgs { kind: own("bugfix"), ..of_a.clone() }),
-            ["header", "session s1", "memory m1 s1", "revision m1", "edge m1"]
+            ["header", "session s1", "memory m1 s1", "revision m1", "edge m1", "history_tombstone"]
         );
         assert_eq!(
             kept(PartArgs { since: own("2026-11-10"), ..of_a }),
             [
                 "header", "session s1", "memory m2", "prompt p1 s1", "work w1 s2", "work_event w1",
-                "artifact f1"
+                "artifact f1", "history_tombstone", "past_session h1", "exchange x1 h1", "candidate c2 h1",
             ]
         );
         let mut all = PartArgs::default().filter().unwrap();
