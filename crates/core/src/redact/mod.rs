@@ -163,20 +163,21 @@ impl Redaction {
     /// The secrets that begin in one line and continue in the next. `known` are those that were found within lines.
     fn spans_over_joints(self, text: &str, known: &[Span]) -> Vec<Span> {
         let joints = wrapped::joints(text);
+        let known = Known::of(known);
         let mut spans = Vec::new();
         for group in joints.chunk_by(|one, next| next.around.start <= one.around.end) {
-            spans.extend(self.spans_over(text, &group.iter().collect::<Vec<_>>(), known));
+            spans.extend(self.spans_over(text, &group.iter().collect::<Vec<_>>(), &known));
             // A word before a secret is no part of it, though what follows looks drawn.
             let certain: Vec<&Joint> = group.iter().filter(|joint| joint.continues_drawn).collect();
             if certain.len() < group.len() {
-                spans.extend(self.spans_over(text, &certain, known));
+                spans.extend(self.spans_over(text, &certain, &known));
             }
         }
         spans
     }
 
     /// The secrets that are there without these line ends, which are near to each other.
-    fn spans_over(self, text: &str, joints: &[&Joint], known: &[Span]) -> Vec<Span> {
+    fn spans_over(self, text: &str, joints: &[&Joint], known: &Known) -> Vec<Span> {
         let (Some(first), Some(last)) = (joints.first(), joints.last()) else { return Vec::new() };
         let around = first.around.start..last.around.end;
         let relative = |range: &Range<usize>| range.start - around.start..range.end - around.start;
@@ -186,7 +187,7 @@ impl Redaction {
             let range = joined.original(&span.range);
             span.range = range.start + around.start..range.end + around.start;
         }
-        spans.retain(|span| is_split(span, joints, known));
+        spans.retain(|span| known.is_split(span, joints));
         spans
     }
 
@@ -228,26 +229,57 @@ impl Redaction {
     }
 }
 
-/// Whether a secret that was found without the line ends is split by them, and does not only seem longer without them.
-fn is_split(span: &Span, joints: &[&Joint], known: &[Span]) -> bool {
-    let is_inside =
-        |joint: &&&Joint| span.range.start < joint.range.start && joint.range.end < span.range.end;
-    let goes_on = |joint: &&Joint| {
-        if known.iter().any(|known| known.range.end == joint.range.start) {
-            // The first line alone is a secret, so the next one must look drawn.
-            return joint.drawn;
-        }
-        // A known form is better evidence than a name.
-        span.rank < CONTEXT_RANK || joint.alone
-    };
-    let mut crossed = joints.iter().filter(is_inside).peekable();
-    if crossed.peek().is_none() {
-        // What names its form may be split, as the address before the secret of a webhook.
-        let overlaps =
-            |known: &Span| known.range.start < span.range.end && span.range.start < known.range.end;
-        return span.kind != "private" && span.rank < CONTEXT_RANK && !known.iter().any(overlaps);
+/// The secrets that were found within lines.
+struct Known {
+    /// Where they are, in order and without overlaps.
+    ranges: Vec<Range<usize>>,
+    /// Where each of them ends, in order.
+    ends: Vec<usize>,
+}
+
+impl Known {
+    fn of(spans: &[Span]) -> Self {
+        let mut ranges: Vec<Range<usize>> = spans.iter().map(|span| span.range.clone()).collect();
+        let mut ends: Vec<usize> = ranges.iter().map(|range| range.end).collect();
+        ends.sort_unstable();
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges.dedup_by(|next, last| {
+            let overlaps = next.start < last.end;
+            if overlaps {
+                last.end = last.end.max(next.end);
+            }
+            overlaps
+        });
+        Self { ranges, ends }
     }
-    span.kind != "private" && crossed.all(goes_on)
+
+    fn overlaps(&self, span: &Range<usize>) -> bool {
+        let at = self.ranges.partition_point(|known| known.end <= span.start);
+        self.ranges.get(at).is_some_and(|known| known.start < span.end)
+    }
+
+    /// Whether a secret that was found without the line ends is split by them, and does not only seem longer without them.
+    fn is_split(&self, span: &Span, joints: &[&Joint]) -> bool {
+        if span.kind == "private" {
+            return false;
+        }
+        let goes_on = |joint: &&Joint| {
+            if self.ends.binary_search(&joint.range.start).is_ok() {
+                // The first line alone is a secret, so the next one must look drawn.
+                return joint.drawn;
+            }
+            // A known form is better evidence than a name.
+            span.rank < CONTEXT_RANK || joint.alone
+        };
+        let from = joints.partition_point(|joint| joint.range.start <= span.range.start);
+        let mut crossed =
+            joints[from..].iter().take_while(|joint| joint.range.end < span.range.end).peekable();
+        if crossed.peek().is_none() {
+            // What names its form may be split, as the address before the secret of a webhook.
+            return span.rank < CONTEXT_RANK && !self.overlaps(&span.range);
+        }
+        crossed.all(goes_on)
+    }
 }
 
 /// The search through one piece of a text.
