@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{CLAIM_CHARS_MAX, CLAIMS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX};
+use super::{CLAIM_CHARS_MAX, CLAIMS_MAX, QUOTE_CHARS, TITLE_CHARS_MAX};
+use crate::domain::limits::EVIDENCE_MAX;
 use crate::{
     domain::{ClaimKind, ExchangeId, FullExchange, PastSession, SessionOutcome},
     redact::{RedactedText, redact_text},

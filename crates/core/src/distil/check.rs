@@ -6,13 +6,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    CLAIM_CHARS_MAX, CLAIMS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX,
+    CLAIM_CHARS_MAX, CLAIMS_MAX, QUOTE_CHARS, TITLE_CHARS_MAX,
     alike::{is_worded_by, literals},
     ask::{said, succeeded, users_words},
     orders::{gives_orders, is_command, speaks_for_user},
 };
 use crate::{
-    domain::{Candidate, Citation, ClaimKind, ExchangeId, FullExchange, Origin, SessionOutcome},
+    domain::{
+        Candidate, Citation, ClaimKind, ExchangeId, FullExchange, Origin, SessionOutcome,
+        limits::EVIDENCE_MAX,
+    },
     redact::{RedactedText, redact_text},
     relate::claim::MalformedAnswer,
     taint, text,

@@ -20,7 +20,6 @@ pub mod skill;
 #[cfg(test)]
 mod tests;
 
-pub use crate::domain::limits::EVIDENCE_MAX;
 pub use alike::say_the_same;
 pub use ask::{Excerpt, INSTRUCTIONS, excerpts, generation, holds_secret, question, schema};
 pub use check::{Claim, Distilled, Reason, is_supported, quotes_user, read};

@@ -24,7 +24,7 @@ const TEXT_CHARS_MAX: usize = 4_000;
 /// Most pitfalls that a skill names.
 const PITFALLS_MAX: usize = 5;
 /// Most exchanges that a skill names.
-const EVIDENCE_MAX: usize = 8;
+const EXCHANGES_MAX: usize = 8;
 
 /// A draft of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn render(handbook: &Handbook, item: &Item, topic: Option<&RedactedText>, name: 
         [item].into_iter().chain(pitfalls).map(|one| format!("`{}`", one.memory)).collect();
     let noun = if memories.len() == 1 { "Memory" } else { "Memories" };
     let evidence: Vec<String> =
-        handbook.evidence(item.memory).iter().take(EVIDENCE_MAX).map(|id| format!("`{id}`")).collect();
+        handbook.evidence(item.memory).iter().take(EXCHANGES_MAX).map(|id| format!("`{id}`")).collect();
     let sessions = text::counted(handbook.sessions(item.memory).len(), "past session");
     lines.extend([
         String::new(),

@@ -6,7 +6,8 @@ use crate::{
     moment::{storable, storable_if_any},
     portable::Taking,
 };
-use cerebro_core::distil::{CLAIM_CHARS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX};
+use cerebro_core::distil::{CLAIM_CHARS_MAX, QUOTE_CHARS, TITLE_CHARS_MAX};
+use cerebro_core::domain::limits::EVIDENCE_MAX;
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, Citation, ClaimKind, ExchangeId, HistoryTombstone, MemoryId,
     SessionId, Timestamp,
