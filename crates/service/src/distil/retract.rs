@@ -66,17 +66,28 @@ pub(crate) async fn retract(
                 other.0.memory == candidate.memory && !other.0.evidence.is_empty()
             };
             if !left.iter().filter(is_other).any(carries) {
-                forget_memory(write, candidate, why, &mut retracted).await?;
+                forget_memory(write, candidate, gone, why, &mut retracted).await?;
             }
         }
     }
     Ok(retracted)
 }
 
+/// Whether a memory cites an exchange that stays.
+async fn rests_elsewhere(
+    write: &Write<'_>,
+    memory: &MemoryId,
+    gone: &[ExchangeId],
+) -> Result<bool, ServiceError> {
+    let cited = write.store().citations().of_memory(memory).await?;
+    Ok(cited.iter().any(|exchange| !gone.contains(exchange)))
+}
+
 /// Deletes or purges the memory that was made of a candidate without remaining evidence.
 async fn forget_memory(
     write: &mut Write<'_>,
     candidate: &Candidate,
+    gone: &[ExchangeId],
     why: Why,
     retracted: &mut Retracted,
 ) -> Result<(), ServiceError> {
@@ -106,7 +117,8 @@ async fn forget_memory(
                 retracted.purged.push(id);
             }
         }
-        Why::Missing if !is_revised && memory.is_live() => {
+        // Somebody may have named other exchanges on which it rests.
+        Why::Missing if !is_revised && memory.is_live() && !rests_elsewhere(write, &id, gone).await? => {
             memory.deleted_at = Some(write.at());
             write.delete_memory(&memory, &session);
         }
