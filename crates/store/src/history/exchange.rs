@@ -201,6 +201,13 @@ impl<'a> Exchanges<'a> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }
 
+    /// The digest of an exchange, whose text is not read.
+    pub(super) async fn digest(self, id: &ExchangeId) -> Result<Option<String>, StoreError> {
+        let vars = Vars::new().list("ids", [record(id)]);
+        let found: Vec<Exchange> = self.select(statement::EXCHANGE_GET, vars).await?;
+        Ok(one(found).map(|exchange| exchange.digest))
+    }
+
     /// Exchanges by id, with their texts; missing ones are left out.
     pub async fn by_ids(self, ids: &[ExchangeId]) -> Result<Vec<FullExchange>, StoreError> {
         if ids.is_empty() {

@@ -199,7 +199,7 @@ impl Write<'_> {
         let put = self.tables().history.exchanges.iter().find(|full| full.exchange.id == *id);
         match put {
             Some(full) => Ok(Some(full.exchange.digest.clone())),
-            None => Ok(self.store().exchanges().by_id(id).await?.map(|full| full.exchange.digest)),
+            None => self.store().exchanges().digest(id).await,
         }
     }
 
