@@ -158,7 +158,7 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             takes("expected_revision", Form::Count, "fails if another revision is present"),
             takes("verified", Form::Flag, "still true: stale marks start again from the present code"),
             takes("supersedes", Form::Texts, "ids of memories that it replaces"),
-            takes("evidence", Form::Texts, "ids of exchanges that it rests on, all of them"),
+            takes("evidence", Form::Texts, "ids of all exchanges that it rests on, up to 8"),
             takes("valid_from", Form::Text, "date; empty removes it"),
             takes("valid_until", Form::Text, "date; empty removes it"),
             takes("kind", KIND, "new kind"),

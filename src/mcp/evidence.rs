@@ -8,11 +8,11 @@ use super::{
     fault::Fault,
     reply::{HitParts, NOTES, Reply},
 };
-use cerebro_core::domain::{ChunkId, Origin, Project, Scope, Taint};
+use cerebro_core::domain::{ChunkId, Project, Scope};
 use cerebro_core::text;
 use cerebro_service::{
     Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, PassageNotice, SearchRequest,
-    agent_slug, agents,
+    agent_slug, agents, flag_mark,
 };
 
 /// Largest hint that evidence answers a question, in bytes.
@@ -82,9 +82,7 @@ pub(super) async fn marks(call: &Call, of: Evidence, found: &EvidenceFound) -> R
     let mut marks = |id: &ChunkId| -> Option<Vec<Mark>> {
         let PassageNotice { old, flags } = notices.remove(id)?;
         let old = old.map(|now| Mark::new("old", MarkDetail::Id(now)));
-        let words = (!flags.is_empty()).then(|| Taint { origin: Origin::Document, flags }.names());
-        let flag = words.map(|words| Mark::new("flag", MarkDetail::Words(words)));
-        Some(old.into_iter().chain(flag).collect())
+        Some(old.into_iter().chain(flag_mark(&flags)).collect())
     };
     Ok(passages.iter().map(|(id, _)| marks(id).unwrap_or_default()).collect())
 }

@@ -77,7 +77,7 @@ async fn tie(
     }
     let Some(anchors) = checkout.anchors(memory, LOOK_MAX).await else { return Ok(0) };
     // Without anchors before and after, there is nothing to write.
-    if anchors.is_empty() && is_loose(service, memory).await? {
+    if anchors.is_empty() && (tying == Tying::IfLoose || is_loose(service, memory).await?) {
         return Ok(0);
     }
     service.recall.anchor(&memory.id, memory.revision, &anchors).await?;

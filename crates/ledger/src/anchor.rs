@@ -34,7 +34,7 @@ impl Anchor {
 }
 
 /// The heads in a text, without repetitions, ordered by size: lines of `work head`, signed notes of `work anchor`,
-/// and last lines of hints, also inside lines of a transcript. Everything else in the text is ignored.
+/// and lines of hints, also inside lines of a transcript. Everything else in the text is ignored.
 pub fn anchors(text: &str) -> Vec<Anchor> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let mut found: Vec<Anchor> = lines.iter().flat_map(|line| of_line(line)).collect();

@@ -96,7 +96,7 @@ pub use recall::{
     EvidenceFound, EvidenceHint, EvidenceRequest, FollowUps, Found, GRAPH_DEPTH_MAX, GRAPH_NODES_MAX,
     Gathered, Graph, GraphNode, Health, Mark, MarkDetail, Marks, Observation, ObservationRequest,
     PAIRS_COUNTED_MAX, Pair, Pairs, Recall, SearchRequest, Selected, Selection, SessionContents, Stats,
-    Timeline, TimelineRequest, Within,
+    Timeline, TimelineRequest, Within, flag_mark,
 };
 pub use restore::{Restored, restore};
 pub use sessions::{Sessions, StartRequest, Started};

@@ -91,7 +91,7 @@ impl Store {
         }
     }
 
-    /// The same; a dry run makes the decision on the present state and changes nothing.
+    /// As [`Self::transact`]; a dry run makes the decision on the present state and changes nothing.
     ///
     /// # Errors
     /// The error of the decision, or [`StoreError`].

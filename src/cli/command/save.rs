@@ -15,7 +15,7 @@ use crate::answer::{
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::shown;
-use cerebro_core::domain::limits::CONTENT_BYTES_MAX;
+use cerebro_core::domain::{ExchangeId, limits::CONTENT_BYTES_MAX};
 
 /// Save a memory
 ///
@@ -119,6 +119,16 @@ struct Fields {
     valid_until: Option<String>,
 }
 
+/// The id of an exchange, by its beginning.
+async fn exchange_id(daemon: &Daemon, given: &str) -> Result<String> {
+    let id = daemon.readable_id(given).await?;
+    match ExchangeId::parse(&id) {
+        Ok(_) => Ok(id),
+        Err(_) => Err(Error::user(format!("`{id}` is not an exchange of a past session"))
+            .hint("`cerebro history search` shows the ids of exchanges")),
+    }
+}
+
 impl Fields {
     async fn add_to<O>(self, request: Request<O>, daemon: &Daemon) -> Result<Request<O>> {
         let mut supersedes = Vec::with_capacity(self.supersedes.len());
@@ -128,7 +138,7 @@ impl Fields {
         let mut evidence = Vec::with_capacity(self.evidence.len());
         for id in &self.evidence {
             let id = id.trim();
-            evidence.push(if id.is_empty() { String::new() } else { daemon.readable_id(id).await? });
+            evidence.push(if id.is_empty() { String::new() } else { exchange_id(daemon, id).await? });
         }
         let request = request
             .with("type", self.kind)

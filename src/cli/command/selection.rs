@@ -55,7 +55,7 @@ pub struct Conditions {
     /// Only memories first saved in this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Only memories last written by this agent; those of these commands are by `cerebro-cli`
+    /// Only memories last written by this agent; commands such as this one write as `cerebro-cli`
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
 }

@@ -36,7 +36,7 @@ enum Action {
 struct ListArgs {
     #[command(flatten)]
     of: ProjectArgs,
-    /// Show at most N, 1 to 50 [default: 20]; `--before` continues where they end
+    /// Show at most N, 1 to 50 [default: 20]; `--before` shows earlier ones
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
     /// Only sessions that began before this date
@@ -92,9 +92,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let table = session_table(&answer.sessions, context.output.screen().is_some());
     print(context, answer.raw(), &table, nothing)?;
     context.output.notes(&suggestions);
-    if let Some(last) = answer.sessions.last().filter(|_| answer.sessions.len() == limit)
-        && !context.output.is_json()
-    {
+    if let Some(last) = answer.sessions.last().filter(|_| answer.sessions.len() == limit) {
         context.output.note(&format!("more: add --before {}", last.started_at.raw()));
     }
     Ok(Outcome::Done)

@@ -521,16 +521,15 @@ async fn check_all(context: &CommandContext) -> Result<Outcome> {
     let folders = UserFolders::of(user_home().ok_or(HomeError::Unknown)?);
     let (mut answers, mut is_short) = (Vec::new(), false);
     for agent in &AGENTS {
-        let agent_files = AgentFiles::of(context, agent)?;
-        // A file that cannot be read is reported by the check.
-        if agent_files.record.is_none() && !agent_files.is_set_up().unwrap_or(true) {
-            if agent.is_installed(&folders) {
-                context.output.note(&format!("{}: not set up; `cerebro setup {}`", agent.title, agent.name));
+        let checked = match check_found(context, agent).await {
+            Ok(Some(checked)) => checked,
+            Ok(None) => {
+                if agent.is_installed(&folders) {
+                    let words = format!("{}: not set up; `cerebro setup {}`", agent.title, agent.name);
+                    context.output.note(&words);
+                }
+                continue;
             }
-            continue;
-        }
-        let checked = match check(&agent_files).await {
-            Ok(checked) => checked,
             // The others are checked all the same.
             Err(error) => {
                 is_short = true;
@@ -552,6 +551,16 @@ async fn check_all(context: &CommandContext) -> Result<Outcome> {
         context.output.note("no agent is set up; `cerebro setup` lists them");
     }
     Ok(if is_short || is_none { Outcome::Short } else { Outcome::Done })
+}
+
+/// Checks an agent into which Cerebro was put; `None` for another one.
+async fn check_found(context: &CommandContext, agent: &'static Agent) -> Result<Option<Checked>> {
+    let agent_files = AgentFiles::of(context, agent)?;
+    // A file that cannot be read is reported by the check.
+    if agent_files.record.is_none() && !agent_files.is_set_up().unwrap_or(true) {
+        return Ok(None);
+    }
+    check(&agent_files).await.map(Some)
 }
 
 /// Starts the command in the agent's file and counts its tools.

@@ -249,7 +249,10 @@ fn print(context: &CommandContext, setup: &SetupContext, run: Run, removed: &Rem
         return Ok(short);
     }
     if run.is_dry() {
-        context.output.write(&removed.changes.iter().map(Change::shown_difference).collect::<String>())?;
+        let differences: String = removed.changes.iter().map(Change::shown_difference).collect();
+        if !differences.is_empty() {
+            context.output.text(&differences)?;
+        }
     } else {
         print_files(context, setup, &removed.changes, "nothing was set up")?;
     }

@@ -138,7 +138,7 @@ struct TailArgs {
 struct ResumeArgs {
     /// The id of the piece of work, or its first characters [default: the newest unfinished one here]
     work: Option<String>,
-    /// Print at most this many bytes, 256 to 32768 [default: 2500]
+    /// Print a hint of at most this many bytes, 256 to 32768 [default: 2500]; its frame comes on top
     #[arg(long, value_name = "BYTES", value_parser = within(256..=32_768))]
     bytes: Option<usize>,
 }
@@ -195,7 +195,7 @@ struct PruneArgs {
 /// home's key and rewrote what was not sealed yet, and that the whole home was put back to an earlier state.
 #[derive(Debug, Args)]
 struct VerifyArgs {
-    /// A line that `cerebro work head` printed, or the last line of a hint; can be repeated
+    /// A line that `cerebro work head` printed, or the line of a hint that has `log`; can be repeated
     #[arg(long, value_name = "LINE")]
     head: Vec<String>,
     /// A file with such lines, notes of `cerebro work anchor`, or hints: a transcript, for example
@@ -364,9 +364,7 @@ fn intents(state: &Facts) -> String {
 async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Outcome> {
     let request = Request::new(of::WorkArtifact).with("work", work).with("seq", seq);
     let answer = context.ask_patiently(request).await?;
-    if context.output.json(answer.raw())? {
-        return Ok(Outcome::Done);
-    }
+    context.output.json(answer.raw())?;
     let Some(text) = answer.text.as_ref().map(Text::raw) else {
         context.output.note("the whole event is in its row; `cerebro work tail` shows it");
         return Ok(Outcome::Short);
@@ -548,9 +546,9 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
         let found = anchors(&text_of(path, WITNESS_BYTES_MAX)?);
         if found.is_empty() {
             let words = format!("there is no head in {}", path.display());
-            return Err(
-                Error::usage(words).hint("`cerebro work head` and `anchor` print some; hints end with one")
-            );
+            return Err(Error::usage(words).hint(
+                "`cerebro work head` and `anchor` print some; a hint has one once the journal is sealed",
+            ));
         }
         heads.extend(found.iter().map(|anchor| format!("{} {}", anchor.size, anchor.root)));
     }

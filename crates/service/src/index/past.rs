@@ -299,7 +299,7 @@ impl Past {
         }
     }
 
-    /// Those among some memories that the store held at a moment. Of each it is given whether it is live now.
+    /// Which of these memories the store held at a moment. `are_live` says of each whether it is live now.
     ///
     /// # Errors
     /// A failing store.

@@ -15,7 +15,7 @@ const PASSAGES_MAX: usize = 50;
 pub struct PassageNotice {
     /// If it repeats a corrected or superseded text: the memory that says what holds now.
     pub old: Option<MemoryId>,
-    /// What its text, if it reads like an instruction, seems to try.
+    /// What the text seems to try, if it reads like an instruction.
     pub flags: Vec<Flag>,
 }
 

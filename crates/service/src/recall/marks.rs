@@ -70,7 +70,7 @@ impl Mark {
 pub type Marks = BTreeMap<MemoryId, Vec<Mark>>;
 
 /// A mark that a text is flagged, and for what.
-pub(crate) fn flag_mark(flags: &[Flag]) -> Option<Mark> {
+pub fn flag_mark(flags: &[Flag]) -> Option<Mark> {
     let names: Vec<&str> = flags.iter().map(|flag| flag.as_str()).collect();
     (!names.is_empty()).then(|| Mark::new("flag", MarkDetail::Words(names.join(" "))))
 }

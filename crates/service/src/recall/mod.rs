@@ -32,7 +32,7 @@ pub use get::{Earlier, Observation, ObservationRequest};
 pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
 pub(crate) use health::HealthCache;
 pub use health::{Health, PAIRS_COUNTED_MAX};
-pub use marks::{Mark, MarkDetail, Marks};
+pub use marks::{Mark, MarkDetail, Marks, flag_mark};
 pub use pairs::{Pair, Pairs};
 pub use search::{Elsewhere, Found, SearchRequest};
 pub use session_contents::SessionContents;

@@ -113,7 +113,7 @@ impl Journal {
     ) -> Result<(), ServiceError> {
         if events > report.events {
             let strays = match self.base.store.works().strays(FINDINGS_MAX).await {
-                // The report names a row that cannot be read already.
+                // The report already names the row that cannot be read.
                 Err(error) if error.is_unreadable() && !report.findings.is_empty() => Vec::new(),
                 strays => strays?,
             };

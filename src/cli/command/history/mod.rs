@@ -87,7 +87,7 @@ pub struct IncludeArgs {
     /// Remove it from the list; the last one stays until `--all` is given
     #[arg(long, requires = "what")]
     remove: bool,
-    /// Remove all from the list, so that all are imported
+    /// Empty the list, so that sessions of all projects are imported
     #[arg(long, conflicts_with_all = ["what", "remove"])]
     all: bool,
 }
@@ -134,7 +134,7 @@ pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Ou
     match command {
         HistoryCommand::Import(args) => import(context, args).await,
         HistoryCommand::Status => status(context).await,
-        HistoryCommand::Include(args) if args.all => choose_all(context, &INCLUDE),
+        HistoryCommand::Include(args) if args.all => include_all(context),
         HistoryCommand::Include(args) => choose(context, &INCLUDE, args.what.as_deref(), args.remove),
         HistoryCommand::Exclude(args) => choose(context, &EXCLUDE, args.what.as_deref(), args.remove),
         HistoryCommand::Forget(args) => forget::run(context, args).await,
@@ -421,7 +421,7 @@ const INCLUDE: Choosing = Choosing {
     key: "include",
     of: |settings| settings.include,
     heading: "included",
-    nothing: "all are included",
+    nothing: "all projects are included",
     missing: "is not included by name",
     narrows: true,
 };
@@ -435,10 +435,10 @@ const EXCLUDE: Choosing = Choosing {
     narrows: false,
 };
 
-/// Empties a list in the settings.
-fn choose_all(context: &CommandContext, list: &Choosing) -> Result<Outcome> {
-    edit::set(&context.home()?.config_file(), "history", &[(list.key, Some(included(&[])))])?;
-    choose(context, list, None, false)
+/// Empties the list of what is included, so that it narrows nothing.
+fn include_all(context: &CommandContext) -> Result<Outcome> {
+    edit::set(&context.home()?.config_file(), "history", &[(INCLUDE.key, Some(included(&[])))])?;
+    choose(context, &INCLUDE, None, false)
 }
 
 /// Adds to a list in the settings, removes from it, or shows it.
@@ -459,7 +459,7 @@ fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove:
                     "`{what}` is the last one; without any, the sessions of all projects are imported"
                 );
                 return Err(Error::user(words)
-                    .hint("name another one before, or import all: `cerebro history include --all`"));
+                    .hint("first include another one, or all: `cerebro history include --all`"));
             }
         } else if !entries.iter().any(|entry| entry.to_string() == what) {
             entries.push(Choice::of(None, Some(what)));
