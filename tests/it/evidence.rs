@@ -176,3 +176,13 @@ fn exchanges_that_a_memory_cites_stay_with_the_copy_that_was_read_first() {
     assert_eq!(evidence(&home, &memory), [cited]);
     home.run(&["doctor"]).success();
 }
+
+#[test]
+fn who_says_the_same_again_adds_to_what_it_rests_on() {
+    let home = furnished();
+    let first = saved(&home, "The otter", &[1]);
+    let again = json!({ "title": "The otter", "content": "What: it dives.", "evidence": sorted(&[2]) });
+    let again = home.agent().ok("mem_save", again);
+    assert_eq!((again.str("outcome"), again.str("id")), ("duplicate", first.as_str()));
+    assert_eq!(evidence(&home, &first), sorted(&[1, 2]));
+}

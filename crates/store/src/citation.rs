@@ -64,8 +64,16 @@ impl Part for CitationChanges {
 
 /// The changes of citations. Those of claims come with the candidates.
 impl Write<'_> {
-    /// A memory rests on these exchanges from now on, and on no others.
+    /// A memory rests on these exchanges, too, from now on.
     pub fn cite(&mut self, memory: &Memory, exchanges: &[ExchangeId], session: &SessionId) {
+        let at = self.at();
+        let event = NewEvent::about_memory(EventKind::MemoryTied, memory, Some(session));
+        let put = exchanges.iter().map(|exchange| (memory.id, *exchange, at));
+        self.record(event).citations.put.extend(put);
+    }
+
+    /// A memory rests on these exchanges from now on, and on no others.
+    pub fn cite_alone(&mut self, memory: &Memory, exchanges: &[ExchangeId], session: &SessionId) {
         let at = self.at();
         let event = NewEvent::about_memory(EventKind::MemoryTied, memory, Some(session));
         let citations = &mut self.record(event).citations;

@@ -19,30 +19,59 @@ impl Memories {
 /// Makes a memory rest on these exchanges and on no others, within its transaction. Returns whether that is a change.
 ///
 /// # Errors
-/// [`ServiceError::Invalid`] for more than [`EVIDENCE_MAX`]; [`ServiceError::NoExchange`] names one that is unknown or forgotten.
+/// As [`known`].
 pub(super) async fn rest_on(
     write: &mut Write<'_>,
     session: &SessionId,
     memory: &Memory,
     exchanges: &[ExchangeId],
 ) -> Result<bool, ServiceError> {
-    let mut wanted = exchanges.to_vec();
-    wanted.sort_unstable();
-    wanted.dedup();
-    if let Some(beyond) = wanted.get(EVIDENCE_MAX) {
-        let problem = format!("{} exchanges are given, at most {EVIDENCE_MAX} are kept", wanted.len());
+    let wanted = known(write, exchanges).await?;
+    let is_changed = present(write, memory).await? != wanted;
+    if is_changed {
+        write.cite_alone(memory, &Vec::from_iter(wanted), session);
+    }
+    Ok(is_changed)
+}
+
+/// Makes a memory rest on these exchanges, too, within its transaction.
+///
+/// # Errors
+/// As [`known`].
+pub(super) async fn also_rest_on(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    memory: &Memory,
+    exchanges: &[ExchangeId],
+) -> Result<(), ServiceError> {
+    let mut added = known(write, exchanges).await?;
+    let present = present(write, memory).await?;
+    added.retain(|id| !present.contains(id));
+    if !added.is_empty() {
+        write.cite(memory, &Vec::from_iter(added), session);
+    }
+    Ok(())
+}
+
+/// These exchanges, each once.
+///
+/// # Errors
+/// [`ServiceError::Invalid`] for more than [`EVIDENCE_MAX`]; [`ServiceError::NoExchange`] names one that is unknown or forgotten.
+async fn known(write: &Write<'_>, exchanges: &[ExchangeId]) -> Result<BTreeSet<ExchangeId>, ServiceError> {
+    let given: BTreeSet<ExchangeId> = exchanges.iter().copied().collect();
+    if let Some(beyond) = given.iter().nth(EVIDENCE_MAX) {
+        let problem = format!("{} exchanges are given, at most {EVIDENCE_MAX} are kept", given.len());
         return Err(ServiceError::invalid("evidence", &beyond.to_string(), problem));
     }
-    for id in &wanted {
+    for id in &given {
         if write.exchange_digest(id).await?.is_none() {
             return Err(ServiceError::NoExchange(*id));
         }
     }
-    let present: BTreeSet<ExchangeId> =
-        write.store().citations().of_memory(&memory.id).await?.into_iter().collect();
-    let is_changed = !present.iter().eq(&wanted);
-    if is_changed {
-        write.cite(memory, &wanted, session);
-    }
-    Ok(is_changed)
+    Ok(given)
+}
+
+/// What a memory rests on before this commit.
+async fn present(write: &Write<'_>, memory: &Memory) -> Result<BTreeSet<ExchangeId>, ServiceError> {
+    Ok(write.store().citations().of_memory(&memory.id).await?.into_iter().collect())
 }

@@ -4,7 +4,10 @@ use crate::{
     Caller, Door, Memories, ServiceError,
     fields::{Fields, checked_validity},
     guard::{self, Admitted},
-    memories::{evidence::rest_on, supersede::supersede},
+    memories::{
+        evidence::{also_rest_on, rest_on},
+        supersede::supersede,
+    },
 };
 use cerebro_core::domain::{
     Body, ExchangeId, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, Timestamp, Validity,
@@ -116,6 +119,8 @@ pub(crate) struct Written {
     pub outcome: SaveOutcome,
     /// What a revision replaced.
     pub replaced: Option<Replaced>,
+    /// Whether title or text are others now.
+    pub rewritten: bool,
     /// The notice about a text that did not hold and holds again.
     pub noted: Option<Tombstone>,
 }
@@ -181,10 +186,11 @@ impl Memories {
             door,
         };
         let (written, suggested_topic_key) = tokio::join!(self.base.store.transact(&decision), suggesting);
-        let Done { written: Written { memory, outcome, replaced, noted }, superseded, is_alone } = written?;
+        let Done { written, superseded, is_alone } = written?;
+        let Written { memory, outcome, replaced, rewritten, noted } = written;
         let new_project =
             if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
-        let revised = replaced.is_some().then_some(&memory);
+        let revised = rewritten.then_some(&memory);
         self.feedback.note_corrected(caller, superseded.iter().chain(revised));
         let mut similar = Vec::new();
         if outcome == SaveOutcome::Created {
@@ -262,7 +268,8 @@ impl Memories {
             _ => guard::admit(write, saying(draft), holder.as_ref(), door).await?,
         };
         let noted = admitted.noted.clone();
-        let written = |memory, outcome, replaced| Written { memory, outcome, replaced, noted };
+        let written =
+            |memory, outcome, replaced| Written { memory, outcome, replaced, rewritten: false, noted };
         let written = match decision {
             hygiene::Decision::Unchanged { id } => {
                 written(found(holder, twins, &id)?, SaveOutcome::Unchanged, None)
@@ -280,6 +287,7 @@ impl Memories {
                 self.sessions.ensure_session(write, caller, home).await?;
                 let replaced =
                     Replaced { title: old.title.clone(), agent: old.agent.clone(), at: old.updated_at };
+                let rewritten = (&old.title, &old.content) != (&draft.title, &draft.content);
                 let memory = self.revise(write, old, |memory| {
                     memory.kind = draft.kind.clone();
                     memory.title.clone_from(&draft.title);
@@ -294,7 +302,7 @@ impl Memories {
                     // A thing to be done that is saved again is open again.
                     memory.done_at = None;
                 });
-                written(memory, SaveOutcome::Updated, Some(replaced))
+                Written { rewritten, ..written(memory, SaveOutcome::Updated, Some(replaced)) }
             }
             hygiene::Decision::Create => {
                 self.sessions.ensure_session(write, caller, home).await?;
@@ -429,11 +437,15 @@ impl Decision for SaveDraft<'_> {
         let others: Vec<MemoryId> =
             supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
         let superseded = supersede(write, caller, &written.memory, &others).await?;
-        if let Some(evidence) = evidence
-            && rest_on(write, &caller.session, &written.memory, evidence).await?
-            && written.outcome == SaveOutcome::Unchanged
-        {
-            written.outcome = SaveOutcome::Updated;
+        if let Some(evidence) = evidence {
+            let (session, memory) = (&caller.session, &written.memory);
+            if written.outcome == SaveOutcome::Duplicate {
+                also_rest_on(write, session, memory, evidence).await?;
+            } else if rest_on(write, session, memory, evidence).await?
+                && written.outcome == SaveOutcome::Unchanged
+            {
+                written.outcome = SaveOutcome::Updated;
+            }
         }
         Ok(Done { written, superseded, is_alone })
     }
