@@ -11,7 +11,6 @@ use super::{
     arguments::ArgumentError,
     call::{AnswerTo, Call},
     freshness,
-    reply::Reply,
     rows::follow_ups,
     work,
 };
@@ -50,7 +49,7 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
         call.service.feedback.note_answer(&session, &message);
     }
     let kept = call.service.memories.note_last_message(&call.caller, &message).await?;
-    Ok(noted(kept).answering(Kept { kept }))
+    Ok(Kept { kept })
 }
 
 /// Saves the summary of a session that a compaction wrote.
@@ -58,11 +57,7 @@ pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> 
     act_for_agent(call)?;
     let summary = call.arguments.needed("content")?;
     let kept = call.service.memories.note_compaction(&call.caller, &summary).await?;
-    Ok(noted(kept).answering(Kept { kept }))
-}
-
-fn noted(kept: bool) -> Reply {
-    Reply::saying(if kept { "kept" } else { "there is a better one" })
+    Ok(Kept { kept })
 }
 
 /// The context for the beginning of a session; `null` when nothing is stored yet.
@@ -93,7 +88,7 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
     let is_empty = context.sessions + context.prompts + context.memories == 0;
     let parts: Vec<String> = in_hand.into_iter().chain((!is_empty).then_some(context.text)).collect();
     let text = (!parts.is_empty()).then(|| parts.join("\n\n").into());
-    Ok(Reply::saying("context").answering(hooks::Context { text }))
+    Ok(hooks::Context { text })
 }
 
 /// Records that the agent wrote to the session's transcript file, or to its database if it names no file.
@@ -101,7 +96,7 @@ pub(super) async fn transcript(call: &mut Call) -> AnswerTo<of::HookTranscript> 
     act_for_agent(call)?;
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
     call.service.intake.note_transcript(path);
-    Ok(Reply::saying("noted").answering(Nothing {}))
+    Ok(Nothing {})
 }
 
 /// A prompt shows that its session is live, so it also starts or resumes the session.
@@ -118,20 +113,17 @@ pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
     call.service.sessions.start(&call.caller, request).await?;
     let saved = call.service.memories.save_prompt(&call.caller, None, &content).await?;
     call.redacted += saved.redacted;
-    let answer = hooks::Prompt { id: Text::of(saved.prompt.id) };
-    Ok(Reply::saying("prompt kept").answering(answer))
+    Ok(hooks::Prompt { id: Text::of(saved.prompt.id) })
 }
 
 /// Ends the session. If it does not exist because it wrote nothing, that is not an error.
 pub(super) async fn end(call: &mut Call) -> AnswerTo<of::HookEnd> {
     // Checks the argument, as all calls of a hook do, although the session already has its agent.
     act_for_agent(call)?;
-    let said = match call.service.sessions.end(None, &call.caller.session, EndReason::Ended).await {
-        Ok(_) => "session ended",
-        Err(ServiceError::NoSession(_)) => "no such session",
-        Err(error) => return Err(error.into()),
-    };
-    Ok(Reply::saying(said).answering(Nothing {}))
+    match call.service.sessions.end(None, &call.caller.session, EndReason::Ended).await {
+        Ok(_) | Err(ServiceError::NoSession(_)) => Ok(Nothing {}),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Most steps of one call of a hook.
@@ -158,7 +150,7 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let own = call.service.journal.of_session(&actor).await?;
     if own.is_none() {
         let Some(begun) = begun(&actor, commit, &happened) else {
-            return Ok(Reply::saying("nothing began").answering(Recorded { recorded: None }));
+            return Ok(Recorded { recorded: None });
         };
         happened.insert(0, begun);
     }
@@ -176,7 +168,7 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
         call.context.presence().forget_hooks(&call.caller.session);
     }
     let recorded = Some(appended.recorded as u64);
-    Ok(Reply::saying("noted").answering(Recorded { recorded }))
+    Ok(Recorded { recorded })
 }
 
 /// The first step of a session's piece of work, if the reported steps justify one. If concurrent hooks report it
@@ -251,15 +243,14 @@ pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
         let world = World { commit, files, others, ..work::world(call) };
         if let Some(resumed) = call.service.journal.resume(&actor, Some(&id), &world, HINT_BYTES).await? {
             let files = resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX);
-            let answer = hooks::Hint {
+            return Ok(hooks::Hint {
                 work: Some(resumed.work.id.to_string()),
                 files: files.map(|file| file.path.clone()).collect(),
                 text: Some(taint::screened(&resumed.text).into()),
-            };
-            return Ok(Reply::saying("unfinished").answering(answer));
+            });
         }
     }
-    Ok(Reply::saying("nothing is unfinished").answering(hooks::Hint::default()))
+    Ok(hooks::Hint::default())
 }
 
 /// Most files of the work that a hook examines.

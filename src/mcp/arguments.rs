@@ -33,6 +33,11 @@ impl ArgumentError {
         Self { code: Code::InvalidArgument, name: name.to_owned(), value, problem: problem.into() }
     }
 
+    /// An error about a value that a parser refused, in the parser's words.
+    pub fn unread<E: ToString>(name: &str, value: &str) -> impl FnOnce(E) -> Self {
+        move |problem| Self::new(name, Some(value), problem.to_string())
+    }
+
     /// An error about a memory's id.
     fn of_memory(value: Option<&str>, problem: impl Into<String>) -> Self {
         Self { code: Code::BadMemoryId, ..Self::new("id", value, problem) }
@@ -116,7 +121,7 @@ impl Arguments {
 
     /// A redacted name; `None` if it is blank.
     fn name(&mut self, name: &'static str) -> Result<Option<String>> {
-        let given = self.text(name)?.filter(|given| !given.trim().is_empty());
+        let given = self.nonblank(name)?;
         if self.names == Names::OfPerson {
             return Ok(given);
         }
@@ -194,6 +199,25 @@ impl Arguments {
         self.text_of(&[name])
     }
 
+    /// A text; a blank one counts as missing.
+    pub fn nonblank(&mut self, name: &'static str) -> Result<Option<String>> {
+        Ok(self.text(name)?.filter(|given| !given.trim().is_empty()))
+    }
+
+    /// One of a few words, and what it stands for.
+    pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Result<Option<T>> {
+        let Some(given) = self.text(name)? else { return Ok(None) };
+        match choices.iter().find(|(word, _)| *word == given) {
+            Some((_, meant)) => Ok(Some(*meant)),
+            None => {
+                let words: Vec<String> = choices.iter().map(|(word, _)| format!("`{word}`")).collect();
+                let (last, first) = words.split_last().expect("there is something to choose");
+                let problem = format!("it must be {} or {last}", first.join(", "));
+                Err(ArgumentError::new(name, Some(&given), problem))
+            }
+        }
+    }
+
     /// An object; a missing one is empty.
     pub fn object(&mut self, name: &'static str) -> Result<Map<String, Value>> {
         match self.any(&[name]) {
@@ -218,9 +242,8 @@ impl Arguments {
 
     /// The id of a piece of work.
     pub fn work_id(&mut self, name: &'static str) -> Result<Option<WorkId>> {
-        let Some(id) = self.text(name)?.filter(|id| !id.trim().is_empty()) else { return Ok(None) };
-        let parsed = WorkId::parse(&id);
-        parsed.map(Some).map_err(|error| ArgumentError::new(name, Some(&id), error.to_string()))
+        let Some(id) = self.nonblank(name)? else { return Ok(None) };
+        WorkId::parse(&id).map(Some).map_err(ArgumentError::unread(name, &id))
     }
 
     /// Refuses empty texts among a person's conditions: no condition was meant to choose everything.
@@ -284,6 +307,13 @@ impl Arguments {
         Ok(self.count(name)?.unwrap_or(default).clamp(*range.start(), *range.end()))
     }
 
+    /// A port; 0 when it is not given.
+    pub fn port(&mut self) -> Result<u16> {
+        let port = self.count("port")?.unwrap_or_default();
+        u16::try_from(port)
+            .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "the highest port is 65535"))
+    }
+
     /// Yes or no; also as a string or number. `false` when it is not given.
     pub fn flag(&mut self, names: &[&'static str]) -> Result<bool> {
         let Some((name, value)) = self.any(names) else { return Ok(false) };
@@ -345,20 +375,13 @@ impl Arguments {
     /// A list of memories' ids; empty when it is not given.
     pub fn memory_ids(&mut self, name: &'static str) -> Result<Vec<MemoryId>> {
         let given = self.texts(name)?.unwrap_or_default();
-        given
-            .iter()
-            .map(|id| {
-                MemoryId::parse(id).map_err(|error| ArgumentError::new(name, Some(id), error.to_string()))
-            })
-            .collect()
+        given.iter().map(|id| MemoryId::parse(id).map_err(ArgumentError::unread(name, id))).collect()
     }
 
     /// A list of ids of exchanges; `None` when it is not given.
     pub fn exchange_ids(&mut self, name: &'static str) -> Result<Option<Vec<ExchangeId>>> {
         let Some(given) = self.texts(name)? else { return Ok(None) };
-        let ids = given.iter().map(|id| {
-            ExchangeId::parse(id).map_err(|error| ArgumentError::new(name, Some(id), error.to_string()))
-        });
+        let ids = given.iter().map(|id| ExchangeId::parse(id).map_err(ArgumentError::unread(name, id)));
         ids.collect::<Result<_>>().map(Some)
     }
 
@@ -376,9 +399,7 @@ impl Arguments {
     /// A session's id.
     pub fn session_id(&mut self, name: &'static str) -> Result<Option<SessionId>> {
         let Some(id) = self.name(name)? else { return Ok(None) };
-        SessionId::parse(&id)
-            .map(Some)
-            .map_err(|error| ArgumentError::new(name, Some(&id), error.to_string()))
+        SessionId::parse(&id).map(Some).map_err(ArgumentError::unread(name, &id))
     }
 
     /// A project's name.
@@ -392,12 +413,8 @@ impl Arguments {
 
     /// The name of a scope.
     pub fn scope(&mut self) -> Result<Option<ScopeName>> {
-        let Some(scope) = self.text("scope")?.filter(|scope| !scope.trim().is_empty()) else {
-            return Ok(None);
-        };
-        ScopeName::parse(&scope)
-            .map(Some)
-            .map_err(|error| ArgumentError::new("scope", Some(&scope), error.to_string()))
+        let Some(scope) = self.nonblank("scope")? else { return Ok(None) };
+        ScopeName::parse(&scope).map(Some).map_err(ArgumentError::unread("scope", &scope))
     }
 
     /// A type, normalised.
@@ -411,14 +428,14 @@ impl Arguments {
 
     /// A kind of memory.
     pub fn nature(&mut self) -> Result<Option<Nature>> {
-        let Some(name) = self.text("kind")?.filter(|name| !name.trim().is_empty()) else { return Ok(None) };
+        let Some(name) = self.nonblank("kind")? else { return Ok(None) };
         let problem = || format!("it must be one of {}", Nature::NAMES.join(", "));
         Nature::parse(&name).map(Some).ok_or_else(|| ArgumentError::new("kind", Some(&name), problem()))
     }
 
     /// A moment: RFC 3339, a date, or an age.
     pub fn moment(&mut self, name: &'static str, now: Timestamp, day: DayEdge) -> Result<Option<Timestamp>> {
-        let Some(given) = self.text(name)?.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
+        let Some(given) = self.nonblank(name)? else { return Ok(None) };
         text::parse_moment(given.trim(), now, day == DayEdge::End).map(Some).ok_or_else(|| {
             ArgumentError::new(
                 name,
@@ -430,7 +447,7 @@ impl Arguments {
 
     /// A moment given as a date or in RFC 3339, not as an age.
     pub fn date(&mut self, name: &'static str, day: DayEdge) -> Result<Option<Timestamp>> {
-        let Some(given) = self.text(name)?.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
+        let Some(given) = self.nonblank(name)? else { return Ok(None) };
         let given = given.trim();
         let is_dated = given.get(..10).is_some_and(is_day);
         let parsed =

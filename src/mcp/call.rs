@@ -22,10 +22,10 @@ pub(super) struct Call {
     pub redacted: usize,
 }
 
-/// The result of a handler whose answer has no struct.
+/// The result of a tool's handler: its text and its facts.
 pub(super) type Answer = Result<Reply, Fault>;
-/// The result of a handler that answers `O`; `dispatch` routes no other operation to it.
-pub(super) type AnswerTo<O> = Result<Reply<<O as Ask>::Answer>, Fault>;
+/// The result of a handler of `O`, which programs ask; `dispatch` routes no other operation to it.
+pub(super) type AnswerTo<O> = Result<<O as Ask>::Answer, Fault>;
 
 impl Call {
     /// The present moment, by the daemon's clock.

@@ -5,31 +5,28 @@ use super::{
     call::{AnswerTo, Call},
     fault::Fault,
     operator::changed,
-    reply::{Reply, moment},
+    reply::moment,
 };
-use crate::answer::{Text, consolidation, of};
+use crate::answer::{Text, consolidation, memories::Changed, of};
 use cerebro_core::domain::{CycleId, MemoryId};
-use cerebro_core::text;
 use cerebro_core::truth::{Action, Insight};
-use cerebro_service::{Consolidation, Updated};
+use cerebro_service::Consolidation;
 use cerebro_store::{StepOutcome, StoredCycle, StoredStep};
 
 /// Most consolidations in one list.
 const LOG_MAX: usize = 50;
 
 pub(super) async fn archive(call: &mut Call) -> AnswerTo<of::Archive> {
-    let updated = set_archived(call, true).await?;
-    Ok(changed(&updated, "archived"))
+    set_archived(call, true, "archived").await
 }
 
 pub(super) async fn unarchive(call: &mut Call) -> AnswerTo<of::Unarchive> {
-    let updated = set_archived(call, false).await?;
-    Ok(changed(&updated, "unarchived"))
+    set_archived(call, false, "unarchived").await
 }
 
-async fn set_archived(call: &mut Call, archived: bool) -> Result<Updated, Fault> {
+async fn set_archived(call: &mut Call, archived: bool, outcome: &str) -> Result<Changed, Fault> {
     let id = call.arguments.memory_id()?;
-    Ok(call.service.memories.archive(&call.caller, &id, archived).await?)
+    Ok(changed(&call.service.memories.archive(&call.caller, &id, archived).await?, outcome))
 }
 
 /// Plans a consolidation; changes no memory.
@@ -53,21 +50,16 @@ pub(super) async fn undo(call: &mut Call) -> AnswerTo<of::CycleUndo> {
 pub(super) async fn log(call: &mut Call) -> AnswerTo<of::CycleLog> {
     if let Some(id) = cycle_id(call)? {
         let found = call.service.consolidating.cycle(id).await?;
-        let answer = consolidation::Log { one: Some(consolidation(&found)), cycles: None };
-        return Ok(Reply::saying(said(&found)).answering(answer));
+        return Ok(consolidation::Log { one: Some(report(&found)), cycles: None });
     }
     let limit = call.arguments.clamped("limit", 20, 1..=LOG_MAX)?;
     let cycles = call.service.consolidating.latest(limit).await?;
-    let answer = consolidation::Log { one: None, cycles: Some(cycles.iter().map(facts).collect()) };
-    Ok(Reply::saying(text::counted(cycles.len(), "consolidation")).answering(answer))
+    Ok(consolidation::Log { one: None, cycles: Some(cycles.iter().map(facts).collect()) })
 }
 
 fn cycle_id(call: &mut Call) -> Result<Option<CycleId>, ArgumentError> {
-    let given = call.arguments.text("id")?.filter(|given| !given.trim().is_empty());
-    let read = |given: String| {
-        CycleId::parse(&given).map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))
-    };
-    given.map(read).transpose()
+    let Some(given) = call.arguments.nonblank("id")? else { return Ok(None) };
+    CycleId::parse(&given).map(Some).map_err(ArgumentError::unread("id", &given))
 }
 
 /// A consolidation without its steps.
@@ -95,17 +87,8 @@ fn facts(cycle: &StoredCycle) -> consolidation::Cycle {
     }
 }
 
-fn report(found: &Consolidation) -> Reply<consolidation::Report> {
-    Reply::saying(said(found)).answering(consolidation(found))
-}
-
-fn said(found: &Consolidation) -> String {
-    let cycle = &found.cycle;
-    format!("{} is {}: {}", cycle.id, cycle.state.as_str(), text::counted(cycle.steps.len(), "change"))
-}
-
 /// A consolidation with its steps.
-fn consolidation(found: &Consolidation) -> consolidation::Report {
+fn report(found: &Consolidation) -> consolidation::Report {
     let title = |id: &MemoryId| found.titles.get(id).map(Text::of);
     let step = |StoredStep { step, outcome, insight, .. }: &StoredStep| {
         let waits = insight.as_ref().filter(|insight| !insight.text.is_empty());

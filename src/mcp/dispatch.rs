@@ -32,13 +32,14 @@ pub(super) enum Handler {
     Store(OfStore),
 }
 
-/// A [`Handler::Store`] of an async function; where the operation's answer has a struct, of one that answers with it.
+/// A [`Handler::Store`] of an async function: of a tool, which makes its reply, or of an operation, which returns its
+/// answer.
 macro_rules! store {
     ($answer:path) => {
         Handler::Store(|call| Box::pin($answer(call)))
     };
     ($operation:ident, $answer:path) => {
-        Handler::Store(|call| Box::pin(async { $answer(call).await.map(Reply::to::<of::$operation>) }))
+        Handler::Store(|call| Box::pin(async { $answer(call).await.map(Reply::of::<of::$operation>) }))
     };
 }
 
@@ -50,27 +51,27 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::SessionStart => store!(tools::session_start),
         O::SessionEnd => store!(tools::session_end),
         O::SessionSummary => store!(tools::session_summary),
-        O::Context => store!(Context, tools::context),
+        O::Context => store!(tools::context),
         O::Save => store!(tools::save),
         O::Update => store!(tools::update),
-        O::Delete => store!(Delete, tools::delete),
+        O::Delete => store!(tools::delete),
         O::SuggestTopicKey => store!(tools::suggest_topic_key),
         O::Search => store!(tools::search),
         O::GetObservation => store!(observation::get),
         O::Timeline => store!(tools::timeline),
         O::SavePrompt => store!(tools::save_prompt),
-        O::Stats => store!(Stats, stats::stats),
+        O::Stats => store!(stats::stats),
         O::Status => Handler::Daemon(|context, _| {
-            Box::pin(async { Ok(Reply::to::<of::Status>(operator::status(context))) })
+            Box::pin(async { Ok(Reply::of::<of::Status>(operator::status(context))) })
         }),
         O::Stop => Handler::Daemon(|context, _| {
-            Box::pin(async { Ok(Reply::to::<of::Stop>(operator::stop(context))) })
+            Box::pin(async { Ok(Reply::of::<of::Stop>(operator::stop(context))) })
         }),
         O::Clients => Handler::Home(|context, _| {
-            Box::pin(async { Ok(Reply::to::<of::Clients>(screen_ops::clients(context))) })
+            Box::pin(async { Ok(Reply::of::<of::Clients>(screen_ops::clients(context))) })
         }),
         O::Live => Handler::Home(|context, arguments| {
-            Box::pin(async { screen_ops::calls(context, arguments).await.map(Reply::to::<of::Live>) })
+            Box::pin(async { screen_ops::calls(context, arguments).await.map(Reply::of::<of::Live>) })
         }),
         O::Resolve => store!(Resolve, operator::resolve),
         O::List => store!(List, operator::list),
@@ -143,10 +144,10 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::WorkNote => store!(work_tools::note),
         O::WorkLook => store!(work_tools::list),
         O::WorkTake => store!(work_tools::resume),
-        O::DocIngest => store!(DocIngest, document_tools::ingest),
+        O::DocIngest => store!(document_tools::ingest),
         O::DocList => store!(document_tools::list),
         O::DocRemove => store!(document_tools::remove),
-        O::Feedback => store!(Feedback, feedback::say),
+        O::Feedback => store!(feedback::say),
         O::WorkList => store!(WorkList, work::list),
         O::WorkShow => store!(WorkShow, work::show),
         O::WorkTail => store!(WorkTail, work::tail),

@@ -6,7 +6,7 @@ use super::{
     arguments::ArgumentError,
     call::{AnswerTo, Call},
     handbook_ops,
-    reply::{Reply, moment},
+    reply::moment,
 };
 use crate::answer::{Text, distil, of};
 use cerebro_core::domain::{
@@ -14,7 +14,6 @@ use cerebro_core::domain::{
     PastSession,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
-use cerebro_core::text;
 use cerebro_service::{Decided, DistilReport, PlannedSession, Review, Service, ServiceError};
 
 /// How many sessions are planned by default.
@@ -39,7 +38,7 @@ fn proposal(call: &mut Call) -> Result<Proposal, ArgumentError> {
     let given = call.arguments.needed("id")?;
     let arrangement = ArrangementId::parse(&given).map(Proposal::Arrangement);
     let named = arrangement.or_else(|_| CandidateId::parse(&given).map(Proposal::Candidate));
-    named.map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))
+    named.map_err(ArgumentError::unread("id", &given))
 }
 
 /// The part of `mem_stats` about distilling; `None` if it is off and no candidate waits.
@@ -64,7 +63,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::DistilStatus> {
         Review::Inbox => "inbox",
         Review::Corroborated => "corroborated",
     };
-    let answer = distil::Status {
+    Ok(distil::Status {
         state: state.into(),
         detail: report.state.detail().filter(|_| report.enabled).map(Text::of),
         enabled: report.enabled,
@@ -79,8 +78,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::DistilStatus> {
         requests_today: report.spent.requests,
         tokens_per_day: report.budget.tokens.map_or(0, NonZeroU64::get),
         requests_per_day: report.budget.requests.map_or(0, NonZeroU64::get),
-    };
-    Ok(Reply::saying(format!("distilling is {state}")).answering(answer))
+    })
 }
 
 /// The sessions that are due, and an estimate of the cost. Sends nothing.
@@ -88,18 +86,11 @@ pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilPlan> {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
     let plan = call.service.distilling.distil_plan(project.as_ref(), limit).await?;
-    let said =
-        format!("{} due, about {}", sessions(plan.sessions.len()), text::counted(plan.cost.tokens, "token"));
-    let answer = distil::Plan {
+    Ok(distil::Plan {
         sessions: plan.sessions.iter().map(planned).collect(),
         tokens: plan.cost.tokens,
         requests: plan.cost.requests,
-    };
-    Ok(Reply::saying(said).answering(answer))
-}
-
-fn sessions(count: usize) -> String {
-    text::counted(count, "session")
+    })
 }
 
 fn planned(PlannedSession { session, tokens }: &PlannedSession) -> distil::PlannedSession {
@@ -120,8 +111,7 @@ pub(super) async fn run(call: &mut Call) -> AnswerTo<of::DistilRun> {
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
     let queued = call.service.distilling.distil_now(project.as_ref(), limit).await?;
-    Ok(Reply::saying(format!("{} queued", sessions(queued.queued)))
-        .answering(distil::Queued { queued: queued.queued as u64, given_up: queued.given_up as u64 }))
+    Ok(distil::Queued { queued: queued.queued as u64, given_up: queued.given_up as u64 })
 }
 
 /// The candidates and arrangements in a state; by default, those that wait.
@@ -137,17 +127,15 @@ pub(super) async fn review(call: &mut Call) -> AnswerTo<of::DistilReview> {
         Some(state) => call.service.distilling.candidates(state, project.as_ref(), limit).await?,
         None => Vec::new(),
     };
-    let candidates: Vec<distil::Candidate> =
-        found.iter().map(|(candidate, session)| candidate_row(candidate, session)).collect();
     let mut arrangements = call.service.distilling.arrangements(wanted, limit).await?;
     // An arrangement without changes only records that the model was asked.
     let is_wanted =
         |one: &Arrangement| !one.operations.is_empty() && (project.is_none() || one.project == project);
     arrangements.retain(is_wanted);
-    let said = text::counted(candidates.len(), "candidate");
-    let answer =
-        distil::Proposals { candidates, arrangements: arrangements.iter().map(handbook_ops::row).collect() };
-    Ok(Reply::saying(said).answering(answer))
+    Ok(distil::Proposals {
+        candidates: found.iter().map(|(candidate, session)| candidate_row(candidate, session)).collect(),
+        arrangements: arrangements.iter().map(handbook_ops::row).collect(),
+    })
 }
 
 pub(super) async fn show(call: &mut Call) -> AnswerTo<of::DistilShow> {
@@ -156,10 +144,7 @@ pub(super) async fn show(call: &mut Call) -> AnswerTo<of::DistilShow> {
         Proposal::Candidate(id) => id,
     };
     let (candidate, session) = call.service.distilling.candidate(&id).await?;
-    let row = candidate_row(&candidate, &session);
-    Ok(Reply::saying(format!("# {}", candidate.title))
-        .line(&candidate.text)
-        .answering(distil::Proposal { candidate: Some(row), arrangement: None }))
+    Ok(distil::Proposal { candidate: Some(candidate_row(&candidate, &session)), arrangement: None })
 }
 
 fn candidate_row(candidate: &Candidate, session: &PastSession) -> distil::Candidate {
@@ -192,8 +177,7 @@ pub(super) async fn accept(call: &mut Call) -> AnswerTo<of::DistilAccept> {
         Proposal::Candidate(id) => id,
     };
     let decided = call.service.distilling.accept_candidate(&call.caller, &id).await?;
-    let outcome = if decided.changed { "accepted" } else { "unchanged" };
-    Ok(decision(&decided, outcome))
+    Ok(decision(&decided, "accepted"))
 }
 
 pub(super) async fn reject(call: &mut Call) -> AnswerTo<of::DistilReject> {
@@ -202,17 +186,18 @@ pub(super) async fn reject(call: &mut Call) -> AnswerTo<of::DistilReject> {
         Proposal::Candidate(id) => id,
     };
     let decided = call.service.distilling.reject_candidate(&id).await?;
-    Ok(decision(&decided, if decided.changed { "rejected" } else { "unchanged" }))
+    Ok(decision(&decided, "rejected"))
 }
 
-fn decision(decided: &Decided, outcome: &str) -> Reply<distil::Decided> {
+/// A decision about a candidate, with its `outcome` unless it had been made before.
+fn decision(decided: &Decided, outcome: &str) -> distil::Decided {
     let candidate = &decided.candidate;
-    let answer = distil::Decided {
+    let outcome = if decided.changed { outcome } else { "unchanged" };
+    distil::Decided {
         id: Text::of(candidate.id),
         outcome: outcome.into(),
         title: Text::of(&candidate.title),
         memory: decided.memory.as_ref().map(|(memory, _)| Text::of(memory.id)),
         saved: decided.memory.as_ref().map(|(_, outcome)| outcome.as_str().into()),
-    };
-    Reply::saying(format!("{outcome} `{}` {}", candidate.id, candidate.title)).answering(answer)
+    }
 }

@@ -5,13 +5,11 @@ use serde_json::{Value, json};
 use super::{
     arguments::ArgumentError,
     call::{AnswerTo, Call},
-    reply::Reply,
 };
 use crate::answer::{Text, documents, of};
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, limits::LISTING_MAX,
 };
-use cerebro_core::text;
 use cerebro_documents::{Format, Reading};
 use cerebro_service::{DocumentRead, Ingested};
 
@@ -38,26 +36,25 @@ pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::Ingest> {
     let read = DocumentRead { project, path, format, hash, bytes, loaded_by: Vec::new(), reading };
     let done = call.service.documents.ingest(read, run).await?;
     call.redacted += done.redacted;
-    Ok(outcome(&done))
+    Ok(ingested(&done))
 }
 
 /// The result of ingesting a document.
-pub(super) fn outcome(done: &Ingested) -> Reply<documents::Ingested> {
+pub(super) fn ingested(done: &Ingested) -> documents::Ingested {
     let outcome = match () {
         () if !done.changed => "unchanged",
         () if done.renamed => "renamed",
         () if done.kept + done.gone == 0 => "new",
         () => "changed",
     };
-    let answer = documents::Ingested {
+    documents::Ingested {
         outcome: outcome.into(),
         id: Text::of(done.id),
         added: done.added as u64,
         kept: done.kept as u64,
         gone: done.gone as u64,
         cut: done.cut,
-    };
-    Reply::saying(outcome).answering(answer)
+    }
 }
 
 /// A page of the documents of a project, or of all.
@@ -65,9 +62,7 @@ pub(super) async fn list(call: &mut Call) -> AnswerTo<of::Documents> {
     let project = call.project_or_all()?;
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let found = call.service.documents.list(project.as_ref(), offset, LISTING_MAX).await?;
-    let answer =
-        documents::Listed { documents: found.iter().map(row).collect(), more: found.len() == LISTING_MAX };
-    Ok(Reply::saying(text::counted(found.len(), "document")).answering(answer))
+    Ok(documents::Listed { documents: found.iter().map(row).collect(), more: found.len() == LISTING_MAX })
 }
 
 fn row(document: &Document) -> documents::Document {
@@ -95,13 +90,12 @@ pub(super) async fn show(call: &mut Call) -> AnswerTo<of::DocumentShow> {
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let found = call.service.documents.chunks(id, offset, PAGE).await?;
     let next = offset + found.chunks.len();
-    let answer = documents::Shown {
+    Ok(documents::Shown {
         document: row(&found.document),
         passages: found.chunks.iter().map(passage).collect(),
         images: found.document.images.iter().map(image).collect(),
         next_offset: (next < found.document.chunks.len()).then_some(next as u64),
-    };
-    Ok(Reply::saying(format!("document {id}")).answering(answer))
+    })
 }
 
 fn passage(chunk: &DocumentChunk) -> documents::Passage {
@@ -130,20 +124,18 @@ fn image(image: &DocumentImage) -> documents::Image {
 pub(super) async fn remove(call: &mut Call) -> AnswerTo<of::DocumentRemove> {
     let id = document(call).await?;
     let removed = call.service.documents.remove(id).await?;
-    let answer = documents::Removed { id: Text::of(id), path: Text::of(&removed.path) };
-    Ok(Reply::saying(format!("{id} is left out")).answering(answer))
+    Ok(documents::Removed { id: Text::of(id), path: Text::of(&removed.path) })
 }
 
 /// Purges a document.
 pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::DocumentForget> {
     let id = document(call).await?;
     let gone = call.service.documents.forget(id).await?;
-    let answer = documents::Forgotten {
+    Ok(documents::Forgotten {
         id: Text::of(id),
         path: Text::of(&gone.path),
         passages: gone.chunks.len() as u64,
-    };
-    Ok(Reply::saying(format!("{id} is gone")).answering(answer))
+    })
 }
 
 /// The document with this id, or with a passage with this id.
@@ -154,6 +146,5 @@ pub(super) async fn document(call: &mut Call) -> Result<DocumentId, super::fault
     {
         return Ok(call.service.documents.chunk(chunk).await?.document.id);
     }
-    let parsed = DocumentId::parse(&given);
-    Ok(parsed.map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))?)
+    Ok(DocumentId::parse(&given).map_err(ArgumentError::unread("id", &given))?)
 }

@@ -9,8 +9,8 @@ use tokio::sync::Semaphore;
 
 use super::{
     arguments::ArgumentError,
-    call::{Answer, AnswerTo, Call},
-    document_ops::{document, outcome},
+    call::{Answer, Call},
+    document_ops::{document, ingested},
     fault::Fault,
     reply::{Reply, moment},
 };
@@ -32,7 +32,7 @@ const LISTED: usize = 20;
 static READERS: Semaphore = Semaphore::const_new(READERS_MAX);
 
 /// Reads a file of the caller's folder.
-pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::DocIngest> {
+pub(super) async fn ingest(call: &mut Call) -> Answer {
     let given = call.arguments.needed("path")?;
     let refused = |why: &str| {
         let shown = text::cut_chars(&given, ECHO_CHARS_MAX).into_owned();
@@ -73,7 +73,8 @@ pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::DocIngest> {
     };
     let done = call.service.documents.ingest(read, Run::Real).await?;
     call.redacted += done.redacted;
-    Ok(outcome(&done))
+    let answer = ingested(&done);
+    Ok(Reply::saying(answer.outcome.raw()).answering::<of::DocIngest>(answer))
 }
 
 /// A page of the documents of a project.

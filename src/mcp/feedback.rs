@@ -2,14 +2,14 @@
 
 use super::{
     arguments::ArgumentError,
-    call::{AnswerTo, Call},
+    call::{Answer, Call},
     reply::Reply,
 };
 use crate::answer::{Text, feedback::Verdict, of};
 use cerebro_core::feedback::Source;
 
 /// Records an agent's verdict, once per memory and session.
-pub(super) async fn say(call: &mut Call) -> AnswerTo<of::Feedback> {
+pub(super) async fn say(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
     let verdict = call.arguments.needed("verdict")?;
     let source = match verdict.as_str() {
@@ -30,5 +30,6 @@ pub(super) async fn say(call: &mut Call) -> AnswerTo<of::Feedback> {
             "nothing was noted: no search of this session showed it, or a verdict was given already",
         )
     };
-    Ok(Reply::saying(words).answering(Verdict { id: Text::of(id), outcome: outcome.into() }))
+    let answer = Verdict { id: Text::of(id), outcome: outcome.into() };
+    Ok(Reply::saying(words).answering::<of::Feedback>(answer))
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     arguments::ArgumentError,
     call::{AnswerTo, Call},
-    reply::{Reply, moment},
+    reply::moment,
 };
 use crate::answer::{Text, distil, of};
 use cerebro_core::distil::handbook::{Rendered, owner};
@@ -28,43 +28,36 @@ fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
 pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilArrangePlan> {
     let project = whose(call)?;
     let plan = call.service.distilling.arrange_plan(project.as_ref()).await?;
-    let items = text::counted(plan.items, "item");
-    let said = format!("{items}, {} new, about {} tokens", plan.new, plan.tokens);
-    let answer = distil::ArrangePlan {
+    Ok(distil::ArrangePlan {
         handbook: owner(project.as_ref()).into(),
         items: plan.items as u64,
         new: plan.new as u64,
         shown: plan.shown as u64,
         tokens: plan.tokens,
-    };
-    Ok(Reply::saying(said).answering(answer))
+    })
 }
 
 /// Queues the arranging of a handbook. Returns at once.
 pub(super) async fn arrange(call: &mut Call) -> AnswerTo<of::DistilArrange> {
     let project = whose(call)?;
     call.service.distilling.arrange_now(project.as_ref()).await?;
-    let owner = owner(project.as_ref());
-    Ok(Reply::saying(format!("the handbook of {owner} is queued"))
-        .answering(distil::Arranging { handbook: owner.into() }))
+    Ok(distil::Arranging { handbook: owner(project.as_ref()).into() })
 }
 
 /// The present text of a handbook, as it would be rendered.
 pub(super) async fn show(call: &mut Call) -> AnswerTo<of::DistilHandbook> {
     let project = whose(call)?;
     let (handbook, rendered) = call.service.memories.handbook(project.as_ref()).await?;
-    let first = rendered.first().map_or("no claim was accepted yet", |text| text.content.as_str());
     let text = |text: &Rendered| distil::Rendered {
         topic_key: text.topic_key.into(),
         title: Text::of(&text.title),
         content: Text::of(&text.content),
     };
-    let answer = distil::Handbook {
+    Ok(distil::Handbook {
         handbook: owner(project.as_ref()).into(),
         items: handbook.shown().count() as u64,
         rendered: rendered.iter().map(text).collect(),
-    };
-    Ok(Reply::saying(first).answering(answer))
+    })
 }
 
 /// Updates the memories of a handbook to its present state.
@@ -76,8 +69,7 @@ pub(super) async fn render(call: &mut Call) -> AnswerTo<of::DistilRender> {
         topic_key: memory.topic_key.as_ref().map(Text::of),
         revision: memory.revision,
     };
-    Ok(Reply::saying(text::counted(memories.len(), "memory"))
-        .answering(distil::Saved { memories: memories.iter().map(row).collect() }))
+    Ok(distil::Saved { memories: memories.iter().map(row).collect() })
 }
 
 /// The drafts of skills, with their texts.
@@ -92,17 +84,13 @@ pub(super) async fn skills(call: &mut Call) -> AnswerTo<of::DistilSkills> {
         memory: Text::of(skill.memory),
         text: Text::of(&skill.text),
     };
-    // The facts are exact, because the texts become files.
-    Ok(Reply::saying(text::counted(skills.len(), "draft"))
-        .answering(distil::Skills { skills: skills.iter().map(row).collect() })
-        .exact())
+    Ok(distil::Skills { skills: skills.iter().map(row).collect() })
 }
 
 /// Undoes an accepted arrangement.
 pub(super) async fn undo(call: &mut Call) -> AnswerTo<of::DistilUndo> {
     let given = call.arguments.needed("id")?;
-    let id = ArrangementId::parse(&given)
-        .map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))?;
+    let id = ArrangementId::parse(&given).map_err(ArgumentError::unread("id", &given))?;
     let (arrangement, changed) = call.service.distilling.undo_arrangement(&id).await?;
     Ok(decided(&arrangement, if changed { "undone" } else { "unchanged" }))
 }
@@ -117,17 +105,14 @@ pub(super) async fn reject(call: &mut Call, id: &ArrangementId) -> AnswerTo<of::
     Ok(decided(&arrangement, if changed { "rejected" } else { "unchanged" }))
 }
 
-fn decided(arrangement: &Arrangement, outcome: &str) -> Reply<distil::Decided> {
-    let title = title(arrangement);
-    let said = format!("{outcome} `{}` {title}", arrangement.id);
-    let answer = distil::Decided {
+fn decided(arrangement: &Arrangement, outcome: &str) -> distil::Decided {
+    distil::Decided {
         id: Text::of(arrangement.id),
         outcome: outcome.into(),
-        title: title.into(),
+        title: title(arrangement).into(),
         memory: None,
         saved: None,
-    };
-    Reply::saying(said).answering(answer)
+    }
 }
 
 fn title(arrangement: &Arrangement) -> String {
@@ -166,8 +151,7 @@ pub(super) async fn arrangement(call: &mut Call, id: &ArrangementId) -> AnswerTo
         operations.push(operation_row(&handbook, operation, before, fits));
     }
     let row = distil::Arrangement { operations: Some(operations), ..row(&arrangement) };
-    Ok(Reply::saying(title(&arrangement))
-        .answering(distil::Proposal { candidate: None, arrangement: Some(row) }))
+    Ok(distil::Proposal { candidate: None, arrangement: Some(row) })
 }
 
 fn topic(place: &Position) -> Option<Text> {

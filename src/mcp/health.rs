@@ -6,7 +6,7 @@ use super::{
     call::{AnswerTo, Call},
     fault::Fault,
     freshness,
-    reply::{Reply, moment},
+    reply::moment,
     worker,
 };
 use crate::answer::{
@@ -43,9 +43,7 @@ pub(super) async fn health(call: &mut Call) -> AnswerTo<of::Health> {
     let figures = call.service.recall.examine_health(project.as_ref()).await?;
     let stale = stale(call, project.as_ref(), freshness::TALLY_MAX).await?;
     let worker = worker::facts(&call.service).await?;
-    let reply = Reply::saying(line(&figures)).line(worker::line(&worker));
-    let health = health_of(&figures, stale);
-    Ok(reply.answering(Report { project: project.map(Text::of), health, worker }))
+    Ok(Report { project: project.map(Text::of), health: health_of(&figures, stale), worker })
 }
 
 /// Rounds to a thousandth.

@@ -6,7 +6,7 @@ use super::{
     arguments::{ArgumentError, Arguments, DayEdge},
     call::{AnswerTo, Call},
     fault::Fault,
-    reply::{Reply, millis, moment},
+    reply::{millis, moment},
 };
 use crate::answer::{Text, history, of};
 use cerebro_core::domain::{
@@ -25,7 +25,7 @@ const NAMED_MAX: usize = 5;
 pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
     let request = request(&mut call.arguments)?;
     call.service.intake.import(request)?;
-    Ok(Reply::saying("the import has begun").answering(history::Begun { outcome: "begun".into() }))
+    Ok(history::Begun { outcome: "begun".into() })
 }
 
 /// What could be imported, without reading it.
@@ -45,13 +45,12 @@ pub(super) async fn preview(call: &mut Call) -> AnswerTo<of::HistoryPreview> {
         loaded_by: file.loaded_by.iter().map(Text::of).collect(),
         project: Text::of(&file.project),
     };
-    let answer = history::Preview {
+    Ok(history::Preview {
         agents: previewed.agents.iter().map(found).collect(),
         faults: previewed.faults.iter().map(|(path, why)| fault(path, why)).collect(),
         near: previewed.near.iter().map(Text::of).collect(),
         memory_files: previewed.memory_files.iter().map(memory_file).collect(),
-    };
-    Ok(Reply::saying(format!("{} agents", answer.agents.len())).answering(answer))
+    })
 }
 
 fn fault(path: &str, why: &str) -> history::Fault {
@@ -87,7 +86,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
         (true, false) => "idle",
         (false, false) => "off",
     };
-    let answer = history::Status {
+    Ok(history::Status {
         state: state.into(),
         enabled,
         chosen: call.service.intake.choices().iter().map(Text::of).collect(),
@@ -103,8 +102,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
         seen: progress.seen as u64,
         agents: progress.agents.into_iter().map(|(agent, counts)| taken(agent, counts)).collect(),
         faults: progress.faults.iter().map(|(path, why)| fault(path, why)).collect(),
-    };
-    Ok(Reply::saying(format!("history is {state}")).answering(answer))
+    })
 }
 
 fn taken(agent: &str, counts: AgentProgress) -> history::Taken {
@@ -137,9 +135,7 @@ async fn sessions(call: &mut Call) -> AnswerTo<of::HistorySession> {
             opening,
         });
     }
-    let said = text::counted(rows.len(), "session");
-    let answer = history::History { one: None, from: Some(from as u64), sessions: Some(rows) };
-    Ok(Reply::saying(said).answering(answer))
+    Ok(history::History { one: None, from: Some(from as u64), sessions: Some(rows) })
 }
 
 /// A past session with a page of its exchanges; without an id, a page of all sessions.
@@ -164,8 +160,7 @@ pub(super) async fn session(call: &mut Call) -> AnswerTo<of::HistorySession> {
         total: u64::from(session.exchanges),
         session: session_row(&session),
     };
-    let answer = history::History { one: Some(whole), from: None, sessions: None };
-    Ok(Reply::saying(format!("session {}", session.id)).answering(answer))
+    Ok(history::History { one: Some(whole), from: None, sessions: None })
 }
 
 fn unknown(id: &SessionId) -> ArgumentError {
@@ -266,13 +261,12 @@ pub(super) async fn facts(call: &mut Call) -> AnswerTo<of::HistoryFacts> {
             found.facts = vec![found.facts.swap_remove(at)];
         }
     }
-    let answer = history::Facts {
+    Ok(history::Facts {
         facts: found.facts.iter().map(fact_row).collect(),
         looked: found.looked as u64,
         line_found,
         unrecorded: found.unrecorded,
-    };
-    Ok(Reply::saying(format!("{} answers", answer.facts.len())).answering(answer))
+    })
 }
 
 fn fact_row(fact: &Fact) -> history::Fact {
@@ -323,6 +317,5 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::HistoryForget> {
         what.session = Some(known_session(call, given).await?);
     }
     let forgotten = call.service.forget(&call.caller, &what, run).await?;
-    Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
-        .answering(forgotten.into()))
+    Ok(forgotten.into())
 }

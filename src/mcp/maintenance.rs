@@ -7,7 +7,7 @@ use super::{
     arguments::ArgumentError,
     call::{AnswerTo, Call},
     context::Context,
-    reply::{Reply, moment},
+    reply::moment,
 };
 use crate::answer::{
     Text, backup as backups,
@@ -16,7 +16,6 @@ use crate::answer::{
     of, upkeep,
 };
 use cerebro_core::domain::MemoryId;
-use cerebro_core::text;
 use cerebro_service::{
     NoteRequest,
     backup::{BackupRequest, Target},
@@ -33,8 +32,7 @@ const IDS_MAX: usize = 500;
 /// Rewrites the database's files without deleted and replaced data.
 pub(super) async fn compact(call: &mut Call) -> AnswerTo<of::Compact> {
     call.service.compact().await?;
-    Ok(Reply::saying("the database's files were rewritten")
-        .answering(upkeep::Compacted { outcome: "compacted".into() }))
+    Ok(upkeep::Compacted { outcome: "compacted".into() })
 }
 
 /// Makes a backup into the folder `dir`, or the plain script `file`.
@@ -60,23 +58,20 @@ pub(super) async fn backup(call: &mut Call) -> AnswerTo<of::Backup> {
         keep: NonZeroUsize::new(call.arguments.clamped("keep", 0, 0..=KEEP_MAX)?),
     };
     let made = call.service.backups.back_up(request).await.map_err(cerebro_service::ServiceError::from)?;
-    let rows: u64 = made.rows.values().sum();
-    let said = format!("{}: {}", made.path.display(), text::counted(rows, "row"));
-    let answer = backups::Made {
+    Ok(backups::Made {
         file: Text::of(made.path.display()),
         at: moment(made.at).into(),
         rows: made.rows,
         bytes: made.bytes,
         verified: made.verified,
         removed: made.removed.iter().map(|path| Text::of(path.display())).collect(),
-    };
-    Ok(Reply::saying(said).answering(answer))
+    })
 }
 
 /// The progress of the running backup.
 pub(super) async fn backup_progress(call: &mut Call) -> AnswerTo<of::BackupProgress> {
     let (rows, total) = call.service.backups.progress().unzip();
-    Ok(Reply::saying("progress").answering(backups::Progress { rows, total }))
+    Ok(backups::Progress { rows, total })
 }
 
 /// The part of the daemon's status about backups: the last one and a failure, since it started.
@@ -95,17 +90,15 @@ pub(super) fn last_backup(context: &Context) -> Option<backups::Last> {
 pub(super) async fn examine(call: &mut Call) -> AnswerTo<of::Examine> {
     let fix = call.arguments.flag(&["fix"])?;
     let checks = call.service.examine(fix).await;
-    let said = format!("{} checks", checks.len());
     let row = |check: Check| upkeep::Check {
         check: check.name.into(),
         state: check.health.as_str().into(),
         words: check.words.into(),
     };
-    let answer = upkeep::Examined {
+    Ok(upkeep::Examined {
         checks: checks.into_iter().map(row).collect(),
         schema_version: call.service.schema_version(),
-    };
-    Ok(Reply::saying(said).answering(answer))
+    })
 }
 
 /// Which of these memories exist.
@@ -113,8 +106,7 @@ pub(super) async fn known(call: &mut Call) -> AnswerTo<of::Known> {
     let given = call.arguments.texts("ids")?.unwrap_or_default();
     let ids: Vec<MemoryId> = given.iter().take(IDS_MAX).filter_map(|id| MemoryId::parse(id).ok()).collect();
     let known = call.service.memories.known(&ids).await?;
-    let answer = Known { ids: known.iter().map(Text::of).collect() };
-    Ok(Reply::saying(format!("{} exist", known.len())).answering(answer))
+    Ok(Known { ids: known.iter().map(Text::of).collect() })
 }
 
 /// Imports a note that was written or changed by hand.
@@ -126,9 +118,7 @@ pub(super) async fn note(call: &mut Call) -> AnswerTo<of::Note> {
     }
     let run = arguments.run()?;
     let id = match arguments.text("id")? {
-        Some(id) => {
-            Some(MemoryId::parse(&id).map_err(|e| ArgumentError::new("id", Some(&id), e.to_string()))?)
-        }
+        Some(id) => Some(MemoryId::parse(&id).map_err(ArgumentError::unread("id", &id))?),
         None => None,
     };
     let note = NoteRequest {
@@ -143,10 +133,8 @@ pub(super) async fn note(call: &mut Call) -> AnswerTo<of::Note> {
         tags: arguments.texts("tags")?,
     };
     let noted = call.service.memories.take_note(&call.caller, note, run).await?;
-    let outcome = noted.outcome.as_str();
     let (id, revision) = noted.memory.unzip();
-    let answer = Noted { outcome: outcome.into(), id: id.map(Text::of), revision };
-    Ok(Reply::saying(outcome).answering(answer))
+    Ok(Noted { outcome: noted.outcome.as_str().into(), id: id.map(Text::of), revision })
 }
 
 /// A page of the relations between memories.
@@ -158,9 +146,5 @@ pub(super) async fn relations(call: &mut Call) -> AnswerTo<of::Relations> {
         to: Text::of(one.to),
         kind: Text::from(&one.kind),
     };
-    let answer = Page {
-        relations: page.iter().map(edge).collect(),
-        next: page.last().map(|(key, _)| Text::from(key)),
-    };
-    Ok(Reply::saying(text::counted(page.len(), "relation")).answering(answer))
+    Ok(Page { relations: page.iter().map(edge).collect(), next: page.last().map(|(key, _)| Text::from(key)) })
 }

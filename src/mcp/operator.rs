@@ -9,8 +9,8 @@ use super::{
     context::Context,
     fault::Fault,
     http, maintenance,
-    reply::{Reply, moment},
-    rows::{gone, gone_line, memory_row, session_row},
+    reply::moment,
+    rows::{gone, memory_row, session_row},
     work,
 };
 use crate::answer::{
@@ -21,11 +21,10 @@ use crate::answer::{
     sessions::{self, Events, Prompts, Sessions},
 };
 use cerebro_core::domain::{
-    Event, Memory, MemoryId, Project, Prompt,
+    Event, Kind, Memory, MemoryId, Project, Prompt,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::relate::Mention;
-use cerebro_core::text;
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, GraphNode, Selection, Updated};
 use cerebro_store::{ProjectCount, StoredRelation};
 
@@ -37,9 +36,9 @@ pub(super) const RESOLVED_MAX: usize = 10;
 const CONDITIONS: [&str; 8] = ["project", "scope", "type", "tags", "since", "until", "session", "agent"];
 
 /// The state of the daemon. This works even while the store is opening, or if it cannot be opened.
-pub(super) fn status(context: &Context) -> Reply<daemon::Status> {
+pub(super) fn status(context: &Context) -> daemon::Status {
     let control = context.control();
-    let answer = daemon::Status {
+    daemon::Status {
         pid: control.pid(),
         version: control.version().into(),
         uptime_s: control.uptime().as_secs(),
@@ -51,45 +50,40 @@ pub(super) fn status(context: &Context) -> Reply<daemon::Status> {
         http: http::address(context).map(Text::from),
         backup: maintenance::last_backup(context),
         journal: work::journal(context),
-    };
-    Reply::saying("serving").answering(answer)
+    }
 }
 
 /// Makes the daemon end.
-pub(super) fn stop(context: &Context) -> Reply<daemon::Stopping> {
+pub(super) fn stop(context: &Context) -> daemon::Stopping {
     let control = context.control();
     control.stop();
-    Reply::saying("ending").answering(daemon::Stopping { pid: control.pid() })
+    daemon::Stopping { pid: control.pid() }
 }
 
 pub(super) async fn restore(call: &mut Call) -> AnswerTo<of::Restore> {
     let id = call.arguments.memory_id()?;
-    let updated = call.service.memories.restore(&call.caller, &id).await?;
-    Ok(changed(&updated, "restored"))
+    Ok(changed(&call.service.memories.restore(&call.caller, &id).await?, "restored"))
 }
 
 pub(super) async fn pin(call: &mut Call) -> AnswerTo<of::Pin> {
-    let updated = set_pin(call, true).await?;
-    Ok(changed(&updated, "pinned"))
+    set_pin(call, true, "pinned").await
 }
 
 pub(super) async fn unpin(call: &mut Call) -> AnswerTo<of::Unpin> {
-    let updated = set_pin(call, false).await?;
-    Ok(changed(&updated, "unpinned"))
+    set_pin(call, false, "unpinned").await
 }
 
-async fn set_pin(call: &mut Call, pinned: bool) -> Result<Updated, Fault> {
+async fn set_pin(call: &mut Call, pinned: bool, outcome: &str) -> Result<Changed, Fault> {
     let id = call.arguments.memory_id()?;
-    Ok(call.service.memories.pin(&call.caller, &id, pinned).await?)
+    Ok(changed(&call.service.memories.pin(&call.caller, &id, pinned).await?, outcome))
 }
 
-pub(super) fn changed(updated: &Updated, outcome: &str) -> Reply<Changed> {
+/// A change of one memory; `outcome` is what the change is called.
+pub(super) fn changed(updated: &Updated, outcome: &str) -> Changed {
     let outcome = if updated.changed { outcome } else { "unchanged" };
     let (id, title) = (&updated.memory.id, &updated.memory.title);
     let noted = updated.noted.as_ref();
-    let answer =
-        Changed { id: Text::of(id), outcome: outcome.into(), title: Text::of(title), noted: noted.map(gone) };
-    Reply::saying(format!("{outcome} `{id}` {title}")).lines(noted.map(gone_line)).answering(answer)
+    Changed { id: Text::of(id), outcome: outcome.into(), title: Text::of(title), noted: noted.map(gone) }
 }
 
 pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {
@@ -105,7 +99,7 @@ pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {
         let exchanges = call.service.history.exchanges_like(&prefix, RESOLVED_MAX).await?;
         ids.extend(exchanges.iter().map(|one| Named { id: Text::of(one.id), title: Text::of(&one.title) }));
     }
-    Ok(Reply::saying(text::counted(ids.len(), "id")).answering(Resolved { ids }))
+    Ok(Resolved { ids })
 }
 
 pub(super) async fn list(call: &mut Call) -> AnswerTo<of::List> {
@@ -133,14 +127,13 @@ pub(super) async fn list(call: &mut Call) -> AnswerTo<of::List> {
     let former = former
         .iter()
         .map(|(project, count)| Former { project: Text::of(project), memories: count.unsigned_abs() });
-    let answer = Listed {
+    Ok(Listed {
         memories: found.memories.iter().map(memory_row).collect(),
         next_cursor: found.next.map(Text::of),
         total: found.total.map(|total| total as u64),
         project: Text::of(&call.caller.project),
         former: former.collect(),
-    };
-    Ok(Reply::saying(text::counted(found.memories.len(), "memory")).answering(answer))
+    })
 }
 
 pub(super) async fn sessions(call: &mut Call) -> AnswerTo<of::Sessions> {
@@ -148,8 +141,7 @@ pub(super) async fn sessions(call: &mut Call) -> AnswerTo<of::Sessions> {
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let before = call.arguments.moment("before", call.now(), DayEdge::Start)?;
     let sessions = call.service.sessions.latest(project.as_ref(), before, limit).await?;
-    let answer = Sessions { sessions: sessions.iter().map(session_row).collect() };
-    Ok(Reply::saying(text::counted(sessions.len(), "session")).answering(answer))
+    Ok(Sessions { sessions: sessions.iter().map(session_row).collect() })
 }
 
 pub(super) async fn projects(call: &mut Call) -> AnswerTo<of::Projects> {
@@ -161,16 +153,14 @@ pub(super) async fn projects(call: &mut Call) -> AnswerTo<of::Projects> {
         prompts: count.prompts.unsigned_abs(),
         last_at: count.last_at.map(|at| moment(at).into()),
     };
-    let answer = Projects { projects: projects.iter().map(row).collect() };
-    Ok(Reply::saying(text::counted(projects.len(), "project")).answering(answer))
+    Ok(Projects { projects: projects.iter().map(row).collect() })
 }
 
 /// The types that live memories have, the most frequent first.
 pub(super) async fn types(call: &mut Call) -> AnswerTo<of::Types> {
     let types = call.service.recall.types().await?;
-    let types: Vec<Type> =
-        types.iter().map(|(kind, count)| Type { name: Text::of(kind), memories: *count as u64 }).collect();
-    Ok(Reply::saying(text::counted(types.len(), "type")).answering(Types { types }))
+    let row = |(kind, count): &(Kind, usize)| Type { name: Text::of(kind), memories: *count as u64 };
+    Ok(Types { types: types.iter().map(row).collect() })
 }
 
 /// Suggestions for the words of a question.
@@ -178,11 +168,10 @@ pub(super) async fn spelling(call: &mut Call) -> AnswerTo<of::Spelling> {
     let query = call.arguments.needed("query")?;
     let project = call.project_or_all()?;
     let spelled = call.service.recall.spelled(&query, project.as_ref()).await?;
-    let words: Vec<Misspelt> = spelled
+    let words = spelled
         .into_iter()
-        .map(|(word, near)| Misspelt { word: word.into(), near: near.into_iter().map(Text::from).collect() })
-        .collect();
-    Ok(Reply::saying(text::counted(words.len(), "word")).answering(Spelling { words }))
+        .map(|(word, near)| Misspelt { word: word.into(), near: near.into_iter().map(Text::from).collect() });
+    Ok(Spelling { words: words.collect() })
 }
 
 pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProjects> {
@@ -195,29 +184,21 @@ pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProject
     let merged = call.service.journal.merge_projects(&from, &into).await?;
     let kept =
         |(id, holder): &(MemoryId, MemoryId)| Kept { id: Text::of(id), topic_held_by: Text::of(holder) };
-    let answer = Merged {
+    Ok(Merged {
         memories: merged.memories as u64,
         sessions: merged.sessions as u64,
         prompts: merged.prompts as u64,
         past_sessions: (merged.past_sessions > 0).then_some(merged.past_sessions as u64),
         kept: merged.kept.iter().map(kept).collect(),
         said_again: merged.said_again.iter().map(Text::of).collect(),
-    };
-    Ok(Reply::saying(format!(
-        "now of {into}, from {from}: {}, {}, {}",
-        text::counted(merged.memories, "memory"),
-        text::counted(merged.sessions, "session"),
-        text::counted(merged.prompts, "prompt")
-    ))
-    .answering(answer))
+    })
 }
 
 pub(super) async fn prompts(call: &mut Call) -> AnswerTo<of::Prompts> {
     let project = call.project_or_all()?;
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let prompts = call.service.memories.prompts(project.as_ref(), limit).await?;
-    let answer = Prompts { prompts: prompts.iter().map(prompt_row).collect() };
-    Ok(Reply::saying(text::counted(prompts.len(), "prompt")).answering(answer))
+    Ok(Prompts { prompts: prompts.iter().map(prompt_row).collect() })
 }
 
 fn prompt_row(prompt: &Prompt) -> sessions::Prompt {
@@ -244,8 +225,7 @@ pub(super) async fn events(call: &mut Call) -> AnswerTo<of::Events> {
         session: event.session.as_ref().map(Text::of),
         project: event.project.as_ref().map(Text::of),
     };
-    let events: Vec<sessions::Event> = events.iter().map(row).collect();
-    Ok(Reply::saying(text::counted(events.len(), "event")).answering(Events { events }))
+    Ok(Events { events: events.iter().map(row).collect() })
 }
 
 /// The graph around a memory or, if a project is named, its latest memories.
@@ -268,17 +248,11 @@ pub(super) async fn graph(call: &mut Call) -> AnswerTo<of::Graph> {
         updated_at: Text::of(node.memory.updated_at),
         distance: node.distance as u64,
     };
-    let answer = graph::Graph {
+    Ok(graph::Graph {
         nodes: found.nodes.iter().map(node).collect(),
         relations: found.relations.iter().map(relation).collect(),
         truncated: found.truncated,
-    };
-    Ok(Reply::saying(format!(
-        "{}, {}",
-        text::counted(answer.nodes.len(), "memory"),
-        text::counted(answer.relations.len(), "relation")
-    ))
-    .answering(answer))
+    })
 }
 
 fn relation(one: &StoredRelation) -> graph::Relation {
@@ -309,26 +283,19 @@ pub(super) async fn entity(call: &mut Call) -> AnswerTo<of::Entity> {
         kind: mention.kind.as_str().into(),
         memories: *count as u64,
     };
-    let answer = graph::Entity {
+    Ok(graph::Entity {
         project: Text::of(&found.project),
         memories: found.memories.iter().map(about).collect(),
         beside: found.beside.iter().map(beside).collect(),
         relations: found.relations.iter().map(relation).collect(),
         truncated: found.truncated,
-    };
-    Ok(Reply::saying(format!(
-        "{} about it in project {}",
-        text::counted(answer.memories.len(), "memory"),
-        found.project
-    ))
-    .answering(answer))
+    })
 }
 
 pub(super) async fn export(call: &mut Call) -> AnswerTo<of::Export> {
     let cursor = call.arguments.text("cursor")?;
     let page = call.service.export(cursor.as_deref()).await?;
-    let answer = portable::Page { lines: page.lines, next_cursor: page.next, torn: page.is_torn };
-    Ok(Reply::saying("a page of the export").answering(answer))
+    Ok(portable::Page { lines: page.lines, next_cursor: page.next, torn: page.is_torn })
 }
 
 pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
@@ -340,11 +307,9 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
     let run = call.arguments.run()?;
     let imported = call.service.import(&lines, run).await?;
     let skipped = |(line, why): (usize, String)| portable::Skipped { line: line as u64, why: why.into() };
-    let answer = portable::Imported {
+    Ok(portable::Imported {
         created: imported.created as u64,
         unchanged: imported.unchanged as u64,
         skipped: imported.skipped.into_iter().map(skipped).collect(),
-    };
-    Ok(Reply::saying(format!("{} imported, {} exist already", imported.created, imported.unchanged))
-        .answering(answer))
+    })
 }

@@ -1,12 +1,11 @@
-//! A tool's answer: the same facts as JSON and as text, because some clients show the model only one of them.
+//! The answer to a call: facts as JSON and, for a tool, the same facts as text, because some clients show the model only
+//! one of them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::marker::PhantomData;
 use std::time::Duration;
 
 use rmcp::model::{CallToolResult, ContentBlock};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::answer::Ask;
@@ -28,26 +27,24 @@ const ARGUMENTS: [&str; 12] = [
     "tags", "next_cursor", "ignored",
 ];
 
-/// An answer under construction: facts for the structured half, and lines for the text half. `A` is the struct of the
-/// facts; without one, they are added by name.
-#[derive(Debug)]
-pub struct Reply<A = ()> {
+/// An answer under construction: facts for the structured half, and lines for the text half.
+#[derive(Debug, Default)]
+pub struct Reply {
     facts: Map<String, Value>,
     text: String,
     /// Whether the facts are the stored data itself, not quotations of it.
     is_exact: bool,
-    answer: PhantomData<fn() -> A>,
 }
 
 impl Reply {
     /// An answer whose text begins with a line.
     pub fn saying(line: impl Into<String>) -> Self {
-        Self { facts: Map::new(), text: line.into(), is_exact: false, answer: PhantomData }
+        Self { text: line.into(), ..Self::default() }
     }
 
-    /// The answer to `O`, to be sent.
-    pub fn to<O: Ask>(Reply { facts, text, is_exact, .. }: Reply<O::Answer>) -> Self {
-        Self { facts, text, is_exact, answer: PhantomData }
+    /// The answer to `O` without a text: only programs ask, and they read the facts.
+    pub fn of<O: Ask>(answer: O::Answer) -> Self {
+        Self::default().answering::<O>(answer)
     }
 
     /// Adds a fact to the structured half; null and an empty list are left out.
@@ -61,13 +58,14 @@ impl Reply {
         self
     }
 
-    /// Adds the answer of an operation. Null members at its top level are left out.
-    pub fn answering<A: Serialize>(mut self, answer: A) -> Reply<A> {
+    /// Adds the answer to `O`. Null members at its top level are left out.
+    #[must_use]
+    pub fn answering<O: Ask>(mut self, answer: O::Answer) -> Self {
         let answer = serde_json::to_value(answer).expect("an answer is a struct of plain values");
         if let Value::Object(facts) = answer {
             self.facts.extend(facts.into_iter().filter(|(_, fact)| !fact.is_null()));
         }
-        Reply { facts: self.facts, text: self.text, is_exact: self.is_exact, answer: PhantomData }
+        self
     }
 
     /// Adds a list as a fact, even if it is empty.
@@ -96,9 +94,7 @@ impl Reply {
         }
         self.fact("ignored", json!(ignored)).line(named(ignored))
     }
-}
 
-impl<A> Reply<A> {
     /// Adds a line to the text.
     #[must_use]
     pub fn line(mut self, line: impl AsRef<str>) -> Self {
@@ -139,7 +135,8 @@ impl<A> Reply<A> {
 
     /// The result for the client.
     pub fn finish(self) -> CallToolResult {
-        let mut result = CallToolResult::success(vec![ContentBlock::text(self.text)]);
+        let text = (!self.text.is_empty()).then(|| ContentBlock::text(self.text));
+        let mut result = CallToolResult::success(text.into_iter().collect());
         result.structured_content = Some(Value::Object(self.facts));
         result
     }

@@ -7,7 +7,6 @@ use super::{
     call::{AnswerTo, Call},
     context::Context,
     freshness,
-    reply::Reply,
     rows::{entry_row, marks_beside, memory_row, session_row},
 };
 use crate::answer::{
@@ -34,9 +33,8 @@ const PAIR_BYTES: usize = 1_200;
 const WAIT_MS_MAX: usize = 20_000;
 
 /// The connected clients.
-pub(super) fn clients(context: &Context) -> Reply<daemon::Clients> {
-    let clients = context.live().clients();
-    Reply::saying(text::counted(clients.len(), "client")).answering(daemon::Clients { clients })
+pub(super) fn clients(context: &Context) -> daemon::Clients {
+    daemon::Clients { clients: context.live().clients() }
 }
 
 /// The calls after a number. If there is none yet, waits for one.
@@ -53,7 +51,7 @@ pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answe
     if let Some(service) = context.opened() {
         name_stored(&service, &mut answer.calls).await;
     }
-    Ok(Reply::saying(text::counted(answer.calls.len(), "call")).answering(answer))
+    Ok(answer)
 }
 
 /// Removes the ids of sessions that are not stored, because nothing was written in them. They have no page.
@@ -94,9 +92,7 @@ pub(super) async fn browse(call: &mut Call) -> AnswerTo<of::Browse> {
             ..marks_beside(marks.get(&memory.id).map_or(&[], Vec::as_slice))
         },
     };
-    let answer = Page { memories: browsed.memories.iter().map(row).collect(), total: browsed.total as u64 };
-    Ok(Reply::saying(format!("{} of {}", browsed.memories.len(), text::counted(browsed.total, "memory")))
-        .answering(answer))
+    Ok(Page { memories: browsed.memories.iter().map(row).collect(), total: browsed.total as u64 })
 }
 
 pub(super) async fn activity(call: &mut Call) -> AnswerTo<of::Activity> {
@@ -107,9 +103,8 @@ pub(super) async fn activity(call: &mut Call) -> AnswerTo<of::Activity> {
     let since = call.arguments.moment("since", now, DayEdge::Start)?;
     let since = since.unwrap_or_else(|| until.saturating_sub(month).unwrap_or(Timestamp::MIN));
     let days = call.service.recall.activity(project.as_ref(), since, until).await?;
-    let days: Vec<Day> =
-        days.iter().map(|(day, saves)| Day { date: Text::of(day), saves: *saves as u64 }).collect();
-    Ok(Reply::saying(text::counted(days.len(), "day")).answering(Activity { days }))
+    let days = days.iter().map(|(day, saves)| Day { date: Text::of(day), saves: *saves as u64 });
+    Ok(Activity { days: days.collect() })
 }
 
 pub(super) async fn session_contents(call: &mut Call) -> AnswerTo<of::Story> {
@@ -133,33 +128,25 @@ pub(super) async fn session_contents(call: &mut Call) -> AnswerTo<of::Story> {
             ..entry_row(entry)
         }
     };
-    let answer = sessions::Story {
+    Ok(sessions::Story {
         session: session.as_ref().map(session_row),
         entries: entries.iter().map(row_of).collect(),
         more,
         next,
-    };
-    Ok(Reply::saying(text::counted(entries.len(), "entry")).answering(answer))
+    })
 }
 
 /// Pairs of memories that the worker found: one with a claim about the other, or two with nearly the same text.
 pub(super) async fn pairs(call: &mut Call) -> AnswerTo<of::Pairs> {
-    let which = match call.arguments.text("which")?.as_deref() {
-        None | Some("claims") => Pairs::Claims,
-        Some("twins") => Pairs::Twins,
-        Some(other) => {
-            let problem = "it must be `claims` or `twins`";
-            return Err(ArgumentError::new("which", Some(other), problem).into());
-        }
-    };
+    let which = [("claims", Pairs::Claims), ("twins", Pairs::Twins)];
+    let which = call.arguments.choice("which", &which)?.unwrap_or(Pairs::Claims);
     let limit = call.arguments.clamped("limit", 50, 1..=PAIRS_MAX)?;
     let offset = call.arguments.clamped("offset", 0, 0..=PAIRS_OFFSET_MAX)?;
     let pairs = call.service.recall.pairs(which, offset, limit + 1).await?;
-    let answer = memories::Pairs {
+    Ok(memories::Pairs {
         pairs: pairs.iter().take(limit).map(pair_row).collect(),
         more: (pairs.len() > limit).then_some(true),
-    };
-    Ok(Reply::saying(text::counted(answer.pairs.len(), "pair")).answering(answer))
+    })
 }
 
 /// Records that both memories of a pair hold, in the revisions that the person read.
@@ -167,8 +154,7 @@ pub(super) async fn settle(call: &mut Call) -> AnswerTo<of::Settle> {
     let first = end(&mut call.arguments, "first", "first_revision")?;
     let second = end(&mut call.arguments, "second", "second_revision")?;
     call.service.recall.settle_pair([first, second]).await?;
-    Ok(Reply::saying(format!("`{}` and `{}` both stand", first.0, second.0))
-        .answering(memories::Settled { outcome: "settled".into() }))
+    Ok(memories::Settled { outcome: "settled".into() })
 }
 
 /// One memory of a pair, with the revision that was read.
@@ -178,8 +164,7 @@ fn end(
     revision: &'static str,
 ) -> Result<(MemoryId, u32), ArgumentError> {
     let given = arguments.needed(id)?;
-    let memory =
-        MemoryId::parse(&given).map_err(|error| ArgumentError::new(id, Some(&given), error.to_string()))?;
+    let memory = MemoryId::parse(&given).map_err(ArgumentError::unread(id, &given))?;
     let read = arguments.revision(revision)?;
     let missing = || ArgumentError::new(revision, None, "it is missing: name the revision that was read");
     Ok((memory, read.ok_or_else(missing)?))

@@ -1,7 +1,7 @@
 //! The amount of data, and the state of the daemon and its worker: `mem_stats`.
 
 use super::{
-    call::{AnswerTo, Call},
+    call::{Answer, Call},
     health,
     reply::{Reply, day},
     worker,
@@ -13,7 +13,7 @@ use crate::answer::{
 use cerebro_core::domain::Project;
 use cerebro_core::text;
 
-pub(super) async fn stats(call: &mut Call) -> AnswerTo<of::Stats> {
+pub(super) async fn stats(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     // Health takes the census, from which the projects are counted.
     let (health, health_line) = health::block(call, project.as_ref()).await?;
@@ -70,5 +70,5 @@ pub(super) async fn stats(call: &mut Call) -> AnswerTo<of::Stats> {
         text::counted(answer.clients, "client"),
         day(control.started_at())
     ))
-    .answering(answer))
+    .answering::<of::Stats>(answer))
 }

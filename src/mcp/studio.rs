@@ -11,17 +11,13 @@ use serde_json::json;
 use super::{
     arguments::ArgumentError,
     call::{AnswerTo, Call},
-    reply::Reply,
 };
 use crate::answer::{
     Text,
     listeners::{self, Access},
     of, sql,
 };
-use cerebro_core::{
-    domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX},
-    text,
-};
+use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
 use cerebro_durable as durable;
 use cerebro_service::{StudioAccess, StudioOptions};
 use cerebro_store::Query;
@@ -55,8 +51,7 @@ fn query(call: &mut Call, rows: usize) -> Result<Query, ArgumentError> {
 pub(super) async fn sql(call: &mut Call) -> AnswerTo<of::Sql> {
     let query = query(call, ROWS_DEFAULT)?;
     let answers = call.service.studio.query(query).await?;
-    let results: Vec<sql::Statement> = answers.into_iter().map(statement).collect();
-    Ok(Reply::saying(text::counted(results.len(), "statement")).answering(sql::Results { results }))
+    Ok(sql::Results { results: answers.into_iter().map(statement).collect() })
 }
 
 /// Default for the rows of a trial that are reported.
@@ -66,8 +61,7 @@ const CHANGES_DEFAULT: usize = 100;
 pub(super) async fn what_if(call: &mut Call) -> AnswerTo<of::WhatIf> {
     let query = query(call, CHANGES_DEFAULT)?;
     let trial = call.service.studio.try_out(query).await?;
-    let answer = sql::Trial { tables: trial.counts, changes: trial.changes, more: trial.more };
-    Ok(Reply::saying("undone").answering(answer))
+    Ok(sql::Trial { tables: trial.counts, changes: trial.changes, more: trial.more })
 }
 
 fn statement(answer: cerebro_store::Answer) -> sql::Statement {
@@ -81,9 +75,7 @@ fn statement(answer: cerebro_store::Answer) -> sql::Statement {
 }
 
 pub(super) async fn open(call: &mut Call) -> AnswerTo<of::StudioOpen> {
-    let port = call.arguments.count("port")?.unwrap_or_default();
-    let port = u16::try_from(port)
-        .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "the highest port is 65535"))?;
+    let port = call.arguments.port()?;
     let origins = call.arguments.texts("origins")?.unwrap_or_default();
     if origins.len() > ORIGINS_MAX {
         let problem = format!("{} origins, at most {ORIGINS_MAX} can be added", origins.len());
@@ -102,8 +94,7 @@ pub(super) async fn open(call: &mut Call) -> AnswerTo<of::StudioOpen> {
         let problem = format!("cannot write {}: {error}", file.display());
         return Err(ArgumentError::new("home", None, problem).into());
     }
-    let answer = listeners::Studio { access, file: Text::of(file.display()) };
-    Ok(Reply::saying("the live endpoint is open").answering(answer))
+    Ok(listeners::Studio { access, file: Text::of(file.display()) })
 }
 
 fn described(StudioAccess { address, visitor, .. }: StudioAccess) -> Access {
@@ -119,8 +110,7 @@ fn described(StudioAccess { address, visitor, .. }: StudioAccess) -> Access {
 
 pub(super) async fn close(call: &mut Call) -> AnswerTo<of::StudioClose> {
     let closed = call.context.close_studio(&call.service, None).await;
-    Ok(Reply::saying(if closed { "closed" } else { "it was not open" })
-        .answering(listeners::Closed { closed }))
+    Ok(listeners::Closed { closed })
 }
 
 /// Whether the endpoint that this connection opened is open.
@@ -129,5 +119,5 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::StudioStatus> {
         Some(lease) => call.service.studio.is_open(lease).await,
         None => false,
     };
-    Ok(Reply::saying(if open { "open" } else { "closed" }).answering(listeners::Status { open }))
+    Ok(listeners::Status { open })
 }

@@ -2,10 +2,9 @@
 
 use super::{
     call::{AnswerTo, Call},
-    reply::{Reply, moment},
+    reply::moment,
 };
 use crate::answer::{Text, of, tombstones};
-use cerebro_core::text;
 use cerebro_service::{ListedTombstone, TOMBSTONES_LISTED_MAX};
 
 /// How many are listed by default.
@@ -15,7 +14,6 @@ const LISTED: usize = 50;
 pub(super) async fn list(call: &mut Call) -> AnswerTo<of::Tombstones> {
     let limit = call.arguments.clamped("limit", LISTED, 1..=TOMBSTONES_LISTED_MAX)?;
     let (texts, notes) = call.service.memories.tombstones(limit).await?;
-    let said = text::counted(texts.len(), "text");
     let row = |text: ListedTombstone| tombstones::Tombstone {
         id: Text::of(text.memory),
         title: text.title.map(Text::from),
@@ -23,14 +21,12 @@ pub(super) async fn list(call: &mut Call) -> AnswerTo<of::Tombstones> {
         at: moment(text.at).into(),
         replaced_by: text.replaced_by.map(Text::of),
     };
-    let answer = tombstones::Listed { tombstones: texts.into_iter().map(row).collect(), notes: notes as u64 };
-    Ok(Reply::saying(said).answering(answer))
+    Ok(tombstones::Listed { tombstones: texts.into_iter().map(row).collect(), notes: notes as u64 })
 }
 
 /// Forgets the tombstones of a memory's texts.
 pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::ForgetTombstones> {
     let id = call.arguments.memory_id()?;
     let forgotten = call.service.memories.forget_tombstones(&id).await?;
-    let answer = tombstones::Forgotten { id: Text::of(id), forgotten: forgotten as u64 };
-    Ok(Reply::saying("forgotten").answering(answer))
+    Ok(tombstones::Forgotten { id: Text::of(id), forgotten: forgotten as u64 })
 }

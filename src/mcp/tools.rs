@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments, DayEdge, bullets},
-    call::{Answer, AnswerTo, Call},
+    call::{Answer, Call},
     evidence, explain, freshness, history,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
     rows::{follow_ups, gone, gone_line, marked_entry, shown_project},
@@ -93,7 +93,7 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
 pub(super) async fn session_end(call: &mut Call) -> Answer {
     call.take_session()?;
     let id = call.caller.session.clone();
-    let summary = call.arguments.text("summary")?.filter(|summary| !summary.trim().is_empty());
+    let summary = call.arguments.nonblank("summary")?;
     let summarised = match &summary {
         Some(summary) => {
             let done = call.service.memories.summarise(&call.caller, summary).await;
@@ -120,7 +120,7 @@ pub(super) async fn session_summary(call: &mut Call) -> Answer {
     let id = call.caller.session.clone();
     let content = call.arguments.content()?;
     let mut parts: Vec<String> = content.into_iter().filter(|part| !part.trim().is_empty()).collect();
-    if let Some(goal) = call.arguments.text("goal")?.filter(|goal| !goal.trim().is_empty()) {
+    if let Some(goal) = call.arguments.nonblank("goal")? {
         parts.push(format!("## Goal\n{}", goal.trim()));
     }
     let lists = [
@@ -153,7 +153,7 @@ pub(super) async fn session_summary(call: &mut Call) -> Answer {
     .fact("outcome", done.outcome.as_str()))
 }
 
-pub(super) async fn context(call: &mut Call) -> AnswerTo<of::Context> {
+pub(super) async fn context(call: &mut Call) -> Answer {
     let request = ContextRequest {
         project: call.arguments.project()?,
         scope: call.arguments.scope()?,
@@ -179,7 +179,7 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::Context> {
         memories: context.memories as u64,
         truncated: context.truncated,
     };
-    Ok(Reply::saying(context.text).answering(answer))
+    Ok(Reply::saying(context.text).answering::<of::Context>(answer))
 }
 
 /// The note that the folder's project had another name before, under which there are memories.
@@ -366,7 +366,7 @@ fn changes_nothing(patch: &Patch) -> bool {
         )
 }
 
-pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
+pub(super) async fn delete(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
     // Before the purge, which removes these edges.
@@ -396,7 +396,7 @@ pub(super) async fn delete(call: &mut Call) -> AnswerTo<of::Delete> {
         copies: copies.iter().map(Text::of).collect(),
         prompts: prompts.iter().map(Text::of).collect(),
     };
-    Ok(reply.answering(answer))
+    Ok(reply.answering::<of::Delete>(answer))
 }
 
 /// Removes the texts of a purged memory's edits from the home.
@@ -576,7 +576,7 @@ fn write_cursor(offset: usize, query: &str) -> String {
 }
 
 fn read_cursor(arguments: &mut Arguments, query: &str) -> Result<usize, ArgumentError> {
-    let Some(cursor) = arguments.text("cursor")?.filter(|cursor| !cursor.trim().is_empty()) else {
+    let Some(cursor) = arguments.nonblank("cursor")? else {
         return Ok(0);
     };
     let parsed = cursor.trim().split_once('-').and_then(|(offset, mark)| {

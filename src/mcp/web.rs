@@ -10,7 +10,6 @@ use super::{
     call::{AnswerTo, Call},
     context::{Context, Listening, OpenPage},
     fault::Fault,
-    reply::Reply,
 };
 use crate::daemon::{
     VERSION,
@@ -31,9 +30,7 @@ use cerebro_core::code::Code;
 const PIPE_BYTES: usize = 64 * 1024;
 
 pub(super) async fn open(call: &mut Call) -> AnswerTo<of::WebOpen> {
-    let port = call.arguments.count("port")?.unwrap_or_default();
-    let port = u16::try_from(port)
-        .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "the highest port is 65535"))?;
+    let port = call.arguments.port()?;
     let context = call.context.clone();
     let mut place = context.web().lock().await;
     match place.take() {
@@ -52,7 +49,7 @@ pub(super) async fn open(call: &mut Call) -> AnswerTo<of::WebOpen> {
     })?;
     call.connection.hold_listener(opened.stop.clone());
     let listening = Listening { address: opened.address, stop: opened.stop, ended: opened.ended };
-    Ok(reply(place.insert(OpenPage { listening, entrance: opened.entrance }), false))
+    Ok(link_to(place.insert(OpenPage { listening, entrance: opened.entrance }), false))
 }
 
 /// A new link to the page that is open. The page still belongs to the command that opened it.
@@ -62,13 +59,11 @@ fn another_link(open: &OpenPage, port: u16) -> AnswerTo<of::WebOpen> {
         let problem = format!("the page is already open on {address}; `cerebro web --stop` closes it");
         return Err(ArgumentError::new("port", Some(&port.to_string()), problem).into());
     }
-    Ok(reply(open, true))
+    Ok(link_to(open, true))
 }
 
-fn reply(open: &OpenPage, already_open: bool) -> Reply<Web> {
-    let address = open.listening.address;
-    let answer = Web { address: Text::of(address), link: open.entrance.link().into(), already_open };
-    Reply::saying(format!("the page is open on {address}")).answering(answer)
+fn link_to(open: &OpenPage, already_open: bool) -> Web {
+    Web { address: Text::of(open.listening.address), link: open.entrance.link().into(), already_open }
 }
 
 /// Connects to this daemon for a person who only watches, in the folder of the command, so that memories are checked
@@ -83,8 +78,7 @@ async fn client(context: &Context, hello: Hello) -> Result<Client, Fault> {
 
 /// Closes the page that a command opened.
 pub(super) async fn close_for(call: &mut Call) -> AnswerTo<of::WebClose> {
-    let closed = close(&call.context).await;
-    Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).answering(Closed { closed }))
+    Ok(Closed { closed: close(&call.context).await })
 }
 
 /// Closes the page. Returns whether it was open.

@@ -9,7 +9,7 @@ use super::{
     call::{AnswerTo, Call},
     context::Context,
     fault::Fault,
-    reply::{Reply, moment},
+    reply::moment,
 };
 use crate::answer::{
     Text,
@@ -152,18 +152,15 @@ fn event(entry: &Entry) -> work::Event {
 
 /// The filter for pieces of work.
 pub(super) fn filter(call: &mut Call) -> Result<WorkFilter, ArgumentError> {
-    Ok(match call.arguments.text("state")?.as_deref() {
-        None | Some("open") => WorkFilter::Open,
-        Some("free") => WorkFilter::Free,
-        Some("waiting") => WorkFilter::Waiting,
-        Some("stale") => WorkFilter::Stale,
-        Some("closed") => WorkFilter::Closed,
-        Some("all") => WorkFilter::All,
-        Some(other) => {
-            let problem = "it must be `open`, `free`, `waiting`, `stale`, `closed` or `all`";
-            return Err(ArgumentError::new("state", Some(other), problem));
-        }
-    })
+    let filters = [
+        ("open", WorkFilter::Open),
+        ("free", WorkFilter::Free),
+        ("waiting", WorkFilter::Waiting),
+        ("stale", WorkFilter::Stale),
+        ("closed", WorkFilter::Closed),
+        ("all", WorkFilter::All),
+    ];
+    Ok(call.arguments.choice("state", &filters)?.unwrap_or_default())
 }
 
 pub(super) async fn list(call: &mut Call) -> AnswerTo<of::WorkList> {
@@ -174,13 +171,12 @@ pub(super) async fn list(call: &mut Call) -> AnswerTo<of::WorkList> {
     let query = WorkQuery { project, filter, before, limit };
     let listed = call.service.journal.list(&person(call), query).await?;
     let report = call.service.journal.report();
-    let answer = work::Listed {
+    Ok(work::Listed {
         enabled: report.enabled,
         degraded_until: report.degraded_until.map(|until| moment(until).into()),
         missed: (report.missed > 0).then_some(report.missed),
         works: listed.iter().map(row).collect(),
-    };
-    Ok(Reply::saying(pieces(listed.len())).answering(answer))
+    })
 }
 
 pub(super) async fn show(call: &mut Call) -> AnswerTo<of::WorkShow> {
@@ -189,12 +185,11 @@ pub(super) async fn show(call: &mut Call) -> AnswerTo<of::WorkShow> {
     let memories = call.service.journal.memories_of_work(&id).await?;
     let memory =
         |memory: &Memory| work::Memory { id: memory.id.as_str().into(), title: memory.title.as_str().into() };
-    let answer = work::Shown {
+    Ok(work::Shown {
         work: piece(&shown.work, shown.stale),
         state: shown.state,
         memories: memories.iter().map(memory).collect(),
-    };
-    Ok(Reply::saying(shown.work.title.to_string()).answering(answer))
+    })
 }
 
 /// The events after a number, oldest first; without a number, the last ones.
@@ -210,8 +205,7 @@ pub(super) async fn tail(call: &mut Call) -> AnswerTo<of::WorkTail> {
         }
     };
     let entries = call.service.journal.tail(&actor, &id, after, limit).await?;
-    let answer = work::Events { work: id.as_str().into(), events: entries.iter().map(event).collect() };
-    Ok(Reply::saying(text::counted(entries.len(), "event")).answering(answer))
+    Ok(work::Events { work: id.as_str().into(), events: entries.iter().map(event).collect() })
 }
 
 pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkResume> {
@@ -223,14 +217,13 @@ pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkResume> {
     let max_bytes = call.arguments.clamped("max_bytes", HINT_BYTES, least..=most)?;
     let resumed = resumed(call, &person(call), id.as_ref(), max_bytes).await?;
     let Some(resumed) = resumed else {
-        return Ok(Reply::saying("nothing is unfinished").answering(work::Resumed::default()));
+        return Ok(work::Resumed::default());
     };
-    let answer = work::Resumed {
+    Ok(work::Resumed {
         work: Some(piece(&resumed.work, resumed.stale)),
         action: Some(resumed.action.as_str().into()),
         text: Some(Text::from(&resumed.text)),
-    };
-    Ok(Reply::saying(resumed.text).answering(answer))
+    })
 }
 
 /// The world as far as the daemon knows it.
@@ -268,23 +261,20 @@ pub(super) async fn claim(call: &mut Call) -> AnswerTo<of::WorkClaim> {
     let id = named(call).await?;
     let takeover = call.arguments.flag(&["takeover"])?;
     let claimed = call.service.journal.claim(&person(call), &id, ClaimWork { lease: None, takeover }).await?;
-    let said = if claimed.held { "claimed" } else { "held by another" };
-    let answer = work::Claimed {
+    Ok(work::Claimed {
         work: id.as_str().into(),
         held: claimed.held,
         holder: claimed.holder.into(),
         fence: claimed.fence,
         until: moment(claimed.until).into(),
-    };
-    Ok(Reply::saying(format!("{said} `{id}`")).answering(answer))
+    })
 }
 
 pub(super) async fn release(call: &mut Call) -> AnswerTo<of::WorkRelease> {
     let id = named(call).await?;
     let work = call.service.journal.release(&person(call), &id).await?;
     let free = work.lease.is_none();
-    Ok(Reply::saying(if free { "nobody holds it" } else { "another session holds it" })
-        .answering(work::Released { work: piece(&work, Stale::of(&work, call.now())), free }))
+    Ok(work::Released { work: piece(&work, Stale::of(&work, call.now())), free })
 }
 
 /// The whole body of an event, if it does not fit into its row.
@@ -296,15 +286,13 @@ pub(super) async fn artifact(call: &mut Call) -> AnswerTo<of::WorkArtifact> {
         .ok_or_else(|| ArgumentError::new("seq", None, "it must be the number of an event"))?
         as u64;
     let found = call.service.journal.artifact(&person(call), &id, seq).await?;
-    let said = if found.is_some() { "an artifact" } else { "the whole event is in its row" };
-    let answer = work::Artifact {
+    Ok(work::Artifact {
         work: id.as_str().into(),
         seq,
         artifact: found.as_ref().map(|found| found.id.as_str().into()),
         full_bytes: found.as_ref().map(|found| found.full),
         text: found.map(|found| found.text.into()),
-    };
-    Ok(Reply::saying(said).answering(answer))
+    })
 }
 
 /// Effects of unknown outcome, in all projects.
@@ -321,25 +309,18 @@ pub(super) async fn unsettled(call: &mut Call) -> AnswerTo<of::WorkUnsettled> {
     };
     let effects: Vec<work::Effect> =
         found.iter().flat_map(|(work, intents)| intents.iter().map(|intent| row(work, intent))).collect();
-    Ok(Reply::saying(format!("{} effects of unknown outcome", effects.len()))
-        .answering(work::Unsettled { effects }))
+    Ok(work::Unsettled { effects })
 }
 
 pub(super) async fn close(call: &mut Call) -> AnswerTo<of::WorkClose> {
     let id = named(call).await?;
-    let outcome = call.arguments.text("outcome")?;
-    let outcome = match outcome.as_deref() {
-        None => Outcome::Done,
-        Some(name) => Outcome::parse(name).ok_or_else(|| {
-            ArgumentError::new("outcome", Some(name), "it must be `done`, `failed` or `abandoned`")
-        })?,
-    };
+    let outcomes = [Outcome::Done, Outcome::Failed, Outcome::Abandoned];
+    let outcomes = outcomes.map(|outcome| (outcome.as_str(), outcome));
+    let outcome = call.arguments.choice("outcome", &outcomes)?.unwrap_or(Outcome::Done);
     let text = call.arguments.text("text")?;
     let actor = person(call);
     let (work, taken) = closed(call, &actor, &id, CloseWork { outcome, text }).await?;
-    let answer =
-        work::Closed { work: piece(&work, None), memories: taken.into_iter().map(Text::from).collect() };
-    Ok(Reply::saying(format!("closed `{}` {}", work.id, work.title)).answering(answer))
+    Ok(work::Closed { work: piece(&work, None), memories: taken.into_iter().map(Text::from).collect() })
 }
 
 /// Closes a piece of work and offers its findings to memory. Returns the ids of the memories that resulted.
@@ -358,7 +339,7 @@ pub(super) async fn fork(call: &mut Call) -> AnswerTo<of::WorkFork> {
     let id = named(call).await?;
     let at = call.arguments.count("at")?.map(|at| at as u64);
     let work = call.service.journal.fork(&person(call), &id, at).await?;
-    Ok(Reply::saying(format!("forked as `{}`", work.id)).answering(work::Forked { work: piece(&work, None) }))
+    Ok(work::Forked { work: piece(&work, None) })
 }
 
 /// A page of one piece of work, in the format of an export.
@@ -367,13 +348,7 @@ pub(super) async fn export(call: &mut Call) -> AnswerTo<of::WorkExport> {
     let after = call.arguments.count("after")?.map(|after| after as u64);
     let page = call.service.work_export(&person(call), &id, after).await?;
     let next = page.next.and_then(|next| next.parse::<u64>().ok());
-    Ok(Reply::saying(text::counted(page.lines.len(), "line"))
-        .answering(work::Exported { lines: page.lines, next }))
-}
-
-/// A number of pieces of work, with its noun.
-pub(super) fn pieces(count: impl TryInto<u64> + Copy + std::fmt::Display) -> String {
-    format!("{} of work", text::counted(count, "piece"))
+    Ok(work::Exported { lines: page.lines, next })
 }
 
 pub(super) async fn prune(call: &mut Call) -> AnswerTo<of::WorkPrune> {
@@ -386,8 +361,7 @@ pub(super) async fn prune(call: &mut Call) -> AnswerTo<of::WorkPrune> {
     let kept = call.service.journal.retention().unwrap_or_default();
     let retention = Retention { texts: texts.unwrap_or(kept.texts), works: works.unwrap_or(kept.works) };
     let pruned = call.service.journal.prune(retention).await?;
-    let answer = work::Pruned { works: pruned.works, texts: pruned.texts, artifacts: pruned.artifacts };
-    Ok(Reply::saying(format!("{} gone", pieces(pruned.works))).answering(answer))
+    Ok(work::Pruned { works: pruned.works, texts: pruned.texts, artifacts: pruned.artifacts })
 }
 
 /// Verifies the whole journal. `heads` are texts that contain heads from `work head`, `work anchor` or a hint.
@@ -412,7 +386,7 @@ pub(super) async fn verify(call: &mut Call) -> AnswerTo<of::WorkVerify> {
         finding: found.finding.name().into(),
         detail: found.finding.to_string().into(),
     };
-    let answer = work::Verified {
+    Ok(work::Verified {
         works: found.works,
         events: found.events,
         artifacts: found.artifacts,
@@ -421,24 +395,17 @@ pub(super) async fn verify(call: &mut Call) -> AnswerTo<of::WorkVerify> {
         foreign: found.foreign,
         more: found.more,
         findings: found.findings.iter().map(finding).collect(),
-    };
-    Ok(Reply::saying(format!("{} findings", found.findings.len())).answering(answer))
+    })
 }
 
 pub(super) async fn head(call: &mut Call) -> AnswerTo<of::WorkHead> {
     let head = call.service.journal.head().await?;
-    let said = format!("{} {}", head.size, head.root);
-    let answer = work::Head { size: head.size, root: head.root.into(), note: head.note.map(Text::from) };
-    Ok(Reply::saying(said).answering(answer))
+    Ok(work::Head { size: head.size, root: head.root.into(), note: head.note.map(Text::from) })
 }
 
 pub(super) async fn prove(call: &mut Call) -> AnswerTo<of::WorkProve> {
     let id = named(call).await?;
     let proof = call.service.journal.prove(&person(call), &id).await?;
-    let said = match &proof {
-        Some(proof) => format!("event {} is under a seal", proof.seq),
-        None => "it is not under a seal yet; `cerebro work head` seals".to_owned(),
-    };
     let proof = proof.map(|proof| work::Proof {
         work: proof.work.to_string(),
         seq: proof.seq,
@@ -449,5 +416,5 @@ pub(super) async fn prove(call: &mut Call) -> AnswerTo<of::WorkProve> {
         note: proof.note,
         key: proof.key,
     });
-    Ok(Reply::saying(said).answering(work::Proved { sealed: proof.is_some(), proof }))
+    Ok(work::Proved { sealed: proof.is_some(), proof })
 }

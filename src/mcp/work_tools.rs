@@ -8,10 +8,15 @@ use super::{
     call::{Answer, Call},
     fault::Fault,
     reply::Reply,
-    work::{actor, closed, degraded, filter, pieces, resumed, row},
+    work::{actor, closed, degraded, filter, resumed, row},
 };
 use crate::answer::name;
-use cerebro_core::{code::Code, domain::WorkId, taint, text::cut_chars};
+use cerebro_core::{
+    code::Code,
+    domain::WorkId,
+    taint,
+    text::{counted, cut_chars},
+};
 use cerebro_ledger::limits::{GATES_MAX, HINT_BYTES_RANGE, STEPS_MAX, TITLE_CHARS_MAX};
 use cerebro_ledger::{Ending, Outcome, PlanStep, Repeat, Standing, State, Step};
 use cerebro_service::ServiceError;
@@ -254,15 +259,8 @@ async fn checked(
 /// Records that an effect is about to be tried.
 async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<String>) -> Answer {
     let key = call.arguments.needed("key")?;
-    let repeat = match call.arguments.text("repeat")?.as_deref() {
-        None | Some("check") => Repeat::Check,
-        Some("safe") => Repeat::Safe,
-        Some("never") => Repeat::Never,
-        Some(other) => {
-            let problem = "it must be `safe`, `check` or `never`";
-            return Err(ArgumentError::new("repeat", Some(other), problem).into());
-        }
-    };
+    let repeats = [("safe", Repeat::Safe), ("check", Repeat::Check), ("never", Repeat::Never)];
+    let repeat = call.arguments.choice("repeat", &repeats)?.unwrap_or(Repeat::Check);
     let text = text.unwrap_or_else(|| key.clone());
     let answer = call.service.journal.intent(actor, work, &key, &text, repeat).await?;
     let (seq, outcome, words) = match answer {
@@ -299,7 +297,7 @@ async fn listed(call: &mut Call) -> Answer {
         format!("- `{}` {} ({}{stale})", one.work.id, one.work.title, one.work.status.as_str())
     });
     let cursor = listed.last().filter(|_| listed.len() == limit).map(|last| last.work.active_at.to_string());
-    Ok(Reply::saying(pieces(listed.len()))
+    Ok(Reply::saying(format!("{} of work", counted(listed.len(), "piece")))
         .lines(lines)
         .fact("next_cursor", cursor)
         .fact("degraded_until", degraded(call))

@@ -1,9 +1,8 @@
 //! A person's operations on the worker, and the worker's part of `mem_stats`.
 
 use super::{
-    arguments::ArgumentError,
     call::{AnswerTo, Call},
-    reply::{Reply, millis},
+    reply::millis,
 };
 use crate::answer::{
     Text, of,
@@ -26,17 +25,13 @@ pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkerResume> {
 
 /// Retries the dead letters.
 pub(super) async fn retry_jobs(call: &mut Call) -> AnswerTo<of::JobsRetry> {
-    let revived = call.service.worker.retry().await? as u64;
-    Ok(Reply::saying(format!("retried: {}", text::counted(revived, "job")))
-        .answering(worker::Retried { revived }))
+    Ok(worker::Retried { revived: call.service.worker.retry().await? as u64 })
 }
 
 /// Computes all vectors again, with the model of the settings.
 pub(super) async fn reindex(call: &mut Call) -> AnswerTo<of::Reindex> {
     let begun = call.service.worker.reindex().await?;
-    let said = format!("the vectors of {} are being computed", begun.model);
-    let answer = worker::Reindexing { model: begun.model.into(), replaces: begun.replaces.map(Text::from) };
-    Ok(Reply::saying(said).answering(answer))
+    Ok(worker::Reindexing { model: begun.model.into(), replaces: begun.replaces.map(Text::from) })
 }
 
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::Worker> {
@@ -45,7 +40,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::Worker> {
         Ok(model) => worker.relations = model.map(Text::of),
         Err(fault) => worker.relations_fault = Some(Text::of(fault)),
     }
-    Ok(Reply::saying(format!("worker: {}", worker.state.raw())).answering(worker::Status { worker }))
+    Ok(worker::Status { worker })
 }
 
 /// The state of the worker, for `mem_stats` and `cerebro worker status`.
@@ -123,26 +118,16 @@ pub(super) fn line(worker: &Worker) -> String {
 
 pub(super) async fn jobs(call: &mut Call) -> AnswerTo<of::Jobs> {
     let limit = call.arguments.clamped("limit", 50, 1..=LISTING_MAX)?;
-    let state = match call.arguments.text("state")? {
-        None => JobState::Dead,
-        Some(name) => JobState::parse(&name).ok_or_else(|| {
-            ArgumentError::new("state", Some(&name), "it must be `queued`, `leased` or `dead`")
-        })?,
-    };
+    let states = JobState::ALL.map(|state| (state.as_str(), state));
+    let state = call.arguments.choice("state", &states)?.unwrap_or(JobState::Dead);
     let (counts, _) = call.service.worker.job_counts().await?;
     let jobs = call.service.worker.jobs(state, limit).await?;
-    let said = format!(
-        "waiting: {}; given up: {}",
-        text::counted(counts.depth(), "job"),
-        text::counted(counts.dead, "job")
-    );
-    let answer = worker::Jobs {
+    Ok(worker::Jobs {
         queued: counts.queued as u64,
         leased: counts.leased as u64,
         dead: counts.dead as u64,
         jobs: jobs.into_iter().map(row).collect(),
-    };
-    Ok(Reply::saying(said).answering(answer))
+    })
 }
 
 fn row(job: ListedJob) -> worker::Job {

@@ -31,7 +31,6 @@ use super::{
     call::{AnswerTo, Call},
     context::{Context, Listening},
     metrics,
-    reply::Reply,
 };
 use crate::answer::{Text, listeners, of};
 use cerebro_net::{BoundedListener, Guard};
@@ -71,15 +70,13 @@ pub struct HttpOptions {
 
 /// Closes the listener that a command opened.
 pub(super) async fn close_for(call: &mut Call) -> AnswerTo<of::HttpClose> {
-    let closed = close(&call.context).await;
-    Ok(Reply::saying(if closed { "closed" } else { "it was not open" })
-        .answering(listeners::Closed { closed }))
+    Ok(listeners::Closed { closed: close(&call.context).await })
 }
 
 /// Whether the listener that this connection opened is open.
 pub(super) async fn status_for(call: &mut Call) -> AnswerTo<of::HttpStatus> {
     let open = call.connection.listener().is_some_and(|stop| !stop.is_cancelled());
-    Ok(Reply::saying(if open { "open" } else { "closed" }).answering(listeners::Status { open }))
+    Ok(listeners::Status { open })
 }
 
 /// Opens the listener for as long as the command runs.
@@ -99,13 +96,12 @@ pub(super) async fn open_for(call: &mut Call) -> AnswerTo<of::HttpOpen> {
     let (address, stop) = open(&context, options).await?;
     call.connection.hold_listener(stop);
     let at = |path: &str| format!("http://{address}{path}").into();
-    let answer = listeners::Http {
+    Ok(listeners::Http {
         url: at(MCP),
         health: at(HEALTH),
         metrics: at(METRICS),
         token_file: has_file.then(|| Text::of(context.home().token_file().display())),
-    };
-    Ok(Reply::saying(format!("listening on {address}")).answering(answer))
+    })
 }
 
 /// Listens until the returned token is cancelled, [`close`] is called or the daemon ends.
