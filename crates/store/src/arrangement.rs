@@ -17,7 +17,6 @@ use cerebro_core::domain::{
 pub(super) const TABLE: &str = "arrangement";
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct OperationRow {
     action: String,
     item: RecordId,
@@ -26,7 +25,6 @@ struct OperationRow {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Row {
     #[surreal(default)]
     id: Option<RecordId>,

@@ -25,7 +25,6 @@ pub struct Artifact {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct ArtifactRow {
     #[surreal(default)]
     id: Option<RecordId>,

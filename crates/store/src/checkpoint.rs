@@ -32,7 +32,6 @@ pub struct Checkpoint {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct CheckpointRow {
     #[surreal(default)]
     id: Option<RecordId>,

@@ -37,7 +37,6 @@ impl CitationChanges {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Alone {
     memory: RecordId,
     exchanges: Vec<RecordId>,

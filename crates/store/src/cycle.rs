@@ -129,7 +129,6 @@ impl StoredCycle {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct StepRow {
     action: String,
     memory: RecordId,
@@ -148,7 +147,6 @@ struct StepRow {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Row {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -349,7 +347,6 @@ impl<'a> Cycles<'a> {
     /// Consolidations that may be forgotten.
     pub async fn expired(self) -> Result<Vec<CycleId>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Old {
             id: RecordId,
         }

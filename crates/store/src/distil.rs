@@ -33,7 +33,6 @@ pub(super) struct DistilChanges {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct EvidenceRow {
     exchange: String,
     digest: String,
@@ -41,7 +40,6 @@ struct EvidenceRow {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct CandidateRow {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -62,7 +60,6 @@ struct CandidateRow {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct DroppedRow {
     reason: String,
     count: i64,
@@ -81,7 +78,6 @@ impl From<DroppedRow> for (String, u32) {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct RunRow {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -357,13 +353,11 @@ impl DistilRuns<'_> {
     /// The statistics of distilling.
     pub async fn counts(self) -> Result<DistilCounts, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Counted {
             state: String,
             count: i64,
         }
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Count {
             count: i64,
         }

@@ -39,14 +39,12 @@ impl Part for DocumentChanges {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct GoneDocument {
     id: RecordId,
     document: String,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct DocumentRow {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -65,7 +63,6 @@ struct DocumentRow {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct ImageRow {
     caption: String,
     page: Option<i64>,
@@ -105,7 +102,6 @@ impl From<ImageRow> for DocumentImage {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct ChunkRow {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -383,7 +379,6 @@ impl<'a> Chunks<'a> {
     /// The digest of each chunk of a document.
     pub async fn digests(self, document: &DocumentId) -> Result<Vec<(ChunkId, String)>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             id: RecordId,
             digest: String,

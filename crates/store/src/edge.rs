@@ -35,7 +35,6 @@ pub(super) fn edge_id(table: &'static str, from: &str, to: &str) -> RecordId {
 
 /// An edge as `INSERT RELATION` takes it.
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct EdgeRow {
     pub id: RecordId,
     #[surreal(rename = "in")]

@@ -39,7 +39,6 @@ impl Entities<'_> {
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
     pub async fn put(self, memory: &MemoryId, model: &str, entities: &[Entity]) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct EntityRow {
             memory: RecordId,
             name: String,

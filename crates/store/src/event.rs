@@ -19,7 +19,6 @@ use super::{
 use cerebro_core::domain::{Event, EventKind, MemoryId, Timestamp};
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct EventRow {
     id: RecordId,
     writer: String,
@@ -92,7 +91,6 @@ impl<'a> Events<'a> {
     /// When memories were deleted (`true`) and restored (`false`). Reads the whole log.
     pub async fn deletions(self) -> Result<Vec<(MemoryId, Timestamp, bool)>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             memory: RecordId,
             kind: String,
@@ -149,7 +147,6 @@ impl LogWalk<'_> {
 /// The number and moment from an answer to `writer_position`; 0 if there is no event.
 pub(super) fn last_of(results: &mut IndexedResults, index: usize) -> Result<(u64, Timestamp), StoreError> {
     #[derive(SurrealValue)]
-    #[surreal(crate = "surrealdb::types")]
     struct Last {
         seq: i64,
         at: surrealdb::types::Datetime,

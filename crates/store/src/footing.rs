@@ -32,7 +32,6 @@ pub struct Footing {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct AnchorRow {
     path: String,
     file: String,
@@ -42,7 +41,6 @@ struct AnchorRow {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Row {
     memory: RecordId,
     revision: i64,
@@ -51,7 +49,6 @@ struct Row {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Anchored {
     memory: RecordId,
     revision: i64,
@@ -159,7 +156,6 @@ impl Footings<'_> {
     /// A failing store, or a malformed row.
     pub async fn of(self, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Footing)>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Standing {
             id: RecordId,
             project: String,

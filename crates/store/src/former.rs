@@ -24,7 +24,6 @@ const NAMES_MAX: usize = 64;
 const MERGES_MAX: usize = 10_000;
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Row {
     #[surreal(default)]
     id: Option<RecordId>,

@@ -51,7 +51,6 @@ impl Faulty {
 
 /// The extent of one writer's log.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub struct LogExtent {
     /// Its name.
     pub writer: String,
@@ -155,7 +154,6 @@ impl Integrity<'_> {
     /// The extent of each memory's stored revisions.
     pub async fn revision_extents(self) -> Result<BTreeMap<MemoryId, RevisionExtent>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             memory: RecordId,
             rows: i64,
@@ -193,7 +191,6 @@ impl Integrity<'_> {
     /// The contents of a table of vectors.
     pub async fn vectors_in(self, table: &str) -> Result<ModelVectors, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             memory: RecordId,
             revision: i64,

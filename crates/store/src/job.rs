@@ -172,7 +172,6 @@ impl JobCounts {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Row {
     #[surreal(rename = "memory")]
     subject: RecordId,
@@ -190,14 +189,12 @@ struct Row {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Held {
     job: RecordId,
     fencing_token: i64,
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct PutVector {
     id: RecordId,
     packed: RecordId,
@@ -399,7 +396,6 @@ impl Jobs<'_> {
     /// The number of jobs by state.
     pub async fn counts(self) -> Result<JobCounts, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             queued: i64,
             leased: i64,
@@ -417,7 +413,6 @@ impl Jobs<'_> {
     /// Whether jobs of a kind are under way, and when the next waiting one is due.
     pub async fn ahead(self, kind: JobKind) -> Result<(bool, Option<Timestamp>), StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             leased: bool,
             next: Option<surrealdb::types::Datetime>,
@@ -480,7 +475,6 @@ impl Jobs<'_> {
         limit: usize,
     ) -> Result<(Option<MemoryId>, usize), StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             id: RecordId,
             revision: i64,

@@ -45,7 +45,6 @@ pub struct Neighbour {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct MemoryRow {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -403,7 +402,6 @@ impl<'a> Memories<'a> {
             .with("beyond", RecordId::new("memory", format!("{prefix}~")))
             .limit(limit);
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Named {
             id: RecordId,
             title: String,
@@ -528,7 +526,6 @@ impl<'a> Memories<'a> {
         limit: usize,
     ) -> Result<Option<(Memory, Vec<Neighbour>)>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Relation {
             #[surreal(rename = "in")]
             from: RecordId,
@@ -538,7 +535,6 @@ impl<'a> Memories<'a> {
             weight: f64,
         }
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Edges {
             relates_to: Vec<Relation>,
             related_from: Vec<Relation>,
@@ -597,7 +593,6 @@ impl<'a> Memories<'a> {
 /// The memories at the starts of edges, with the moments of the edges.
 pub(super) fn moments(edges: Vec<Value>) -> Result<Vec<(MemoryId, Timestamp)>, StoreError> {
     #[derive(SurrealValue)]
-    #[surreal(crate = "surrealdb::types")]
     struct Written {
         memory: RecordId,
         at: surrealdb::types::Datetime,

@@ -65,7 +65,6 @@ const MIGRATIONS: &[Migration] = &[
 const TOGETHER: usize = 27;
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Applied {
     version: i64,
     checksum: String,

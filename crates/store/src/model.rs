@@ -39,7 +39,6 @@ pub struct StoredModel {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct ModelRow {
     name: String,
     dimension: i64,

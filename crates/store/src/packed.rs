@@ -46,7 +46,6 @@ impl Vectors<'_> {
         limit: usize,
     ) -> Result<Vec<StoredVector>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             #[surreal(flatten)]
             place: PlaceRow,
@@ -70,7 +69,6 @@ impl Vectors<'_> {
         vectors: &[StoredVector],
     ) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             id: RecordId,
             vector: RecordId,

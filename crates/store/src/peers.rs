@@ -86,7 +86,6 @@ pub struct PeerNews {
 
 /// A home, by its report that it is at work.
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Presence {
     name: String,
     at_work: bool,
@@ -233,7 +232,6 @@ impl Peers<'_> {
     /// was recorded under its name before.
     async fn report_presence(self) -> Result<Option<String>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Before {
             lease: String,
         }

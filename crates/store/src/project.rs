@@ -14,7 +14,6 @@ use cerebro_core::domain::{Project, Timestamp};
 
 /// How many rows of each kind there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub struct Counts {
     /// Live memories.
     pub memories: i64,
@@ -96,7 +95,6 @@ impl Projects<'_> {
     /// A failing store.
     pub async fn health_counts(self, project: Option<&Project>) -> Result<HealthCounts, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             names: i64,
             relates_to: i64,
@@ -153,7 +151,6 @@ impl Projects<'_> {
         lists: usize,
     ) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             project: String,
             #[surreal(default)]

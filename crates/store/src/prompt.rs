@@ -15,7 +15,6 @@ use super::{
 use cerebro_core::domain::{EventKind, HistoryTombstone, Project, Prompt, PromptId, SessionId, Timestamp};
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct PromptRow {
     #[surreal(default)]
     id: Option<RecordId>,

@@ -44,7 +44,6 @@ pub struct StoredRelation {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Row {
     id: RecordId,
     #[surreal(rename = "in")]
@@ -172,7 +171,6 @@ impl<'a> Relations<'a> {
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
     pub async fn settle(self, pair: [(MemoryId, u32); 2]) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct SettledRow {
             id: RecordId,
             #[surreal(rename = "in")]

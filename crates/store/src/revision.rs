@@ -16,7 +16,6 @@ use super::{
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Origin, Project, Revision, Timestamp};
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct RevisionRow {
     id: RecordId,
     memory: RecordId,
@@ -79,14 +78,12 @@ pub(super) struct RevisionChanges {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Trim {
     memory: RecordId,
     upto: i64,
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Kept {
     anchor: RecordId,
     before: i64,

@@ -97,7 +97,6 @@ pub(super) fn kind(table: &'static str, name: &str) -> Result<Kind, StoreError> 
 
 /// What a memory and its revisions say, as their rows have it.
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct BodyRow {
     pub project: String,
     pub scope: String,
@@ -153,7 +152,6 @@ pub(super) fn named_flags(names: Option<&[String]>) -> Vec<Flag> {
 
 /// A row to write: its id beside its fields.
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct Put<R: SurrealValue> {
     pub id: RecordId,
     pub row: R,
@@ -161,7 +159,6 @@ pub(super) struct Put<R: SurrealValue> {
 
 /// A row that several writers may change, with the version that this writer read.
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct Guarded<R: SurrealValue> {
     pub id: RecordId,
     pub expect: i64,
@@ -169,7 +166,6 @@ pub(super) struct Guarded<R: SurrealValue> {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct JobRow {
     pub id: RecordId,
     pub memory: RecordId,

@@ -17,7 +17,6 @@ use cerebro_core::text;
 const SEAL: &str = "seal";
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct SealRow {
     origin: String,
     number: i64,

@@ -15,7 +15,6 @@ use super::{
 use cerebro_core::domain::{EndReason, EventKind, MemoryId, Project, Session, SessionId, Timestamp};
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct SessionRow {
     #[surreal(default)]
     id: Option<RecordId>,

@@ -23,7 +23,6 @@ const SESSION_BYTES: usize = 12;
 pub type FeedbackCounts = BTreeMap<Source, u64>;
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Row {
     id: RecordId,
     memory: RecordId,
@@ -73,7 +72,6 @@ impl Signs<'_> {
     /// A failing store.
     pub async fn by_memory(self, limit: usize) -> Result<BTreeMap<MemoryId, FeedbackCounts>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Counted {
             memory: RecordId,
             source: String,
@@ -94,7 +92,6 @@ impl Signs<'_> {
     /// A failing store.
     pub async fn count(self, project: Option<&Project>) -> Result<FeedbackCounts, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Counted {
             source: String,
             count: i64,

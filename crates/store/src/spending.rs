@@ -40,7 +40,6 @@ impl Spending<'_> {
 
     async fn add_up(self, day: &str, model: &str, tokens: i64, requests: i64) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             id: RecordId,
             day: String,
@@ -61,7 +60,6 @@ impl Spending<'_> {
     /// What was spent on a day with all models together.
     pub async fn on_day(self, day: &str) -> Result<Spent, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             tokens: i64,
             requests: i64,

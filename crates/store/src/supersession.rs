@@ -34,7 +34,6 @@ impl Supersession {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Row {
     id: RecordId,
     #[surreal(rename = "in")]

@@ -61,7 +61,6 @@ pub struct Tombstone {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Row {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -542,7 +541,6 @@ impl<'a> Tombstones<'a> {
     /// A failing store.
     pub async fn last_of(self, memories: &[MemoryId]) -> Result<BTreeMap<MemoryId, Timestamp>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Since {
             memory: RecordId,
             at: Datetime,

@@ -47,7 +47,6 @@ impl Topics<'_> {
     /// The topic keys in use in a project, with the memories that hold them, newest first.
     pub async fn of_project(self, project: &Project, limit: usize) -> Result<Vec<Topic>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             id: RecordId,
             title: String,

@@ -31,7 +31,6 @@ pub struct StoredVector {
 
 /// What the row of a vector belongs to.
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct PlaceRow {
     pub place: String,
     pub memory: RecordId,
@@ -68,7 +67,6 @@ impl VectorChanges {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct Move {
     memory: RecordId,
     project: String,
@@ -105,7 +103,6 @@ impl Vectors<'_> {
         limit: usize,
     ) -> Result<Vec<StoredVector>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             #[surreal(flatten)]
             place: PlaceRow,
@@ -134,7 +131,6 @@ impl Vectors<'_> {
         vector: &[f32],
     ) -> Result<Vec<(MemoryId, u32, f32)>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             memory: RecordId,
             passage: i64,
@@ -166,7 +162,6 @@ impl Vectors<'_> {
         ids: impl IntoIterator<Item = &'i MemoryId>,
     ) -> Result<HashMap<MemoryId, i64>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             memory: RecordId,
             revision: i64,

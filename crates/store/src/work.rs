@@ -113,7 +113,6 @@ impl TryFrom<Value> for AnyWork {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct WorkRow {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -230,7 +229,6 @@ impl TryFrom<WorkRow> for StoredWork {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct WorkEventRow {
     id: RecordId,
     work: RecordId,
@@ -316,7 +314,6 @@ pub struct Stray {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct StrayRow {
     work: RecordId,
     lost: bool,
@@ -325,7 +322,6 @@ struct StrayRow {
 
 /// A piece of work to remove, and all its events.
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct GoneWork {
     work: RecordId,
     events: RecordId,

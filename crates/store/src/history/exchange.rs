@@ -21,7 +21,6 @@ const TEXTS: &str = "exchange_text";
 const LEVEL: i32 = 3;
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct ExchangeRow {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -42,7 +41,6 @@ pub(super) struct ExchangeRow {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct PutExchange {
     id: RecordId,
     row: ExchangeRow,
@@ -53,7 +51,6 @@ pub(super) struct PutExchange {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct GoneExchange {
     id: RecordId,
     text_id: RecordId,
@@ -61,7 +58,6 @@ pub(super) struct GoneExchange {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct TextRow {
     id: RecordId,
     text: Bytes,
@@ -69,7 +65,6 @@ struct TextRow {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct ProvenRow {
     id: RecordId,
     proven: Bytes,
@@ -268,7 +263,6 @@ impl<'a> Exchanges<'a> {
     /// native ids.
     pub async fn owners_of_turns(self, turns: &[String]) -> Result<Vec<(String, SessionId)>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Owner {
             turn: String,
             session: String,

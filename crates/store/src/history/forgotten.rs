@@ -25,7 +25,6 @@ const TEXTS_MAX: usize = 1_000;
 const TABLE: &str = "forgotten_text";
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct Row {
     #[surreal(default)]
     id: Option<RecordId>,

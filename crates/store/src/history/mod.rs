@@ -71,7 +71,6 @@ impl HistoryChanges {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct At {
     id: RecordId,
     at: Datetime,
@@ -312,14 +311,12 @@ impl<'a> History<'a> {
     /// The statistics of history.
     pub async fn counts(self) -> Result<HistoryCounts, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Totals {
             sessions: i64,
             exchanges: i64,
             forgotten: i64,
         }
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Standing {
             agent: String,
             state: String,
@@ -329,7 +326,6 @@ impl<'a> History<'a> {
             malformed: i64,
         }
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct OfAgent {
             agent: String,
             sessions: i64,

@@ -14,7 +14,6 @@ use cerebro_core::domain::{Ancestor, AncestorKind, PastSession, Project, Session
 const TABLE: &str = "past_session";
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct PastSessionRow {
     #[surreal(default)]
     id: Option<RecordId>,
@@ -37,7 +36,6 @@ pub(super) fn record(id: &SessionId) -> RecordId {
 }
 
 #[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct PutSession {
     id: RecordId,
     row: PastSessionRow,

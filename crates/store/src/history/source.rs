@@ -14,7 +14,6 @@ use cerebro_core::domain::{Source, SourceState};
 const TABLE: &str = "source";
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 pub(super) struct SourceRow {
     #[surreal(default)]
     id: Option<RecordId>,

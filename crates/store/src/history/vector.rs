@@ -96,7 +96,6 @@ impl ExchangeVectors<'_> {
         limit: usize,
     ) -> Result<Vec<(ExchangeId, Vec<f32>)>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Row {
             id: RecordId,
             numbers: Bytes,

@@ -32,7 +32,6 @@ impl Memories<'_> {
         limit: usize,
     ) -> Result<(Vec<Memory>, usize), StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Counted {
             count: i64,
         }
@@ -52,7 +51,6 @@ impl Memories<'_> {
     /// The number of live memories of each type, in no order.
     pub async fn count_by_type(self) -> Result<Vec<(Kind, usize)>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Counted {
             #[surreal(rename = "type")]
             kind: String,
@@ -67,7 +65,6 @@ impl Memories<'_> {
     /// A memory, deleted or not, with the session of its present revision.
     pub async fn with_session(self, id: &MemoryId) -> Result<Option<(Memory, Option<Session>)>, StoreError> {
         #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
         struct Sitting {
             sitting: Option<Value>,
         }

@@ -28,7 +28,6 @@ impl From<&Memory> for CountedMemory {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
 struct VitalRow {
     id: RecordId,
     project: String,
