@@ -130,15 +130,9 @@ impl Write<'_> {
     }
 }
 
-/// The arrangements of handbooks.
-#[derive(Clone, Copy)]
-pub struct Arrangements<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The arrangements of handbooks.
-    pub fn arrangements(&self) -> Arrangements<'_> {
-        Arrangements(self)
-    }
+    arrangements: Arrangements
 }
 
 impl Arrangements<'_> {

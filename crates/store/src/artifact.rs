@@ -49,15 +49,9 @@ impl TryFrom<ArtifactRow> for Artifact {
     }
 }
 
-/// The artifacts of pieces of work.
-#[derive(Clone, Copy)]
-pub struct Artifacts<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The artifacts of pieces of work.
-    pub fn artifacts(&self) -> Artifacts<'_> {
-        Artifacts(self)
-    }
+    artifacts: Artifacts
 }
 
 impl Artifacts<'_> {

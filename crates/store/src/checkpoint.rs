@@ -79,15 +79,9 @@ impl CheckpointChanges {
     }
 }
 
-/// The checkpoints of long pieces of work.
-#[derive(Clone, Copy)]
-pub struct Checkpoints<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The checkpoints of long pieces of work.
-    pub fn checkpoints(&self) -> Checkpoints<'_> {
-        Checkpoints(self)
-    }
+    checkpoints: Checkpoints
 }
 
 impl Checkpoints<'_> {

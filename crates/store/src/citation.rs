@@ -96,15 +96,9 @@ impl Write<'_> {
     }
 }
 
-/// The citations.
-#[derive(Clone, Copy)]
-pub struct Citations<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The citations.
-    pub fn citations(&self) -> Citations<'_> {
-        Citations(self)
-    }
+    citations: Citations
 }
 
 impl Citations<'_> {

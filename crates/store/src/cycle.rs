@@ -321,15 +321,9 @@ impl Write<'_> {
     }
 }
 
-/// The consolidations.
-#[derive(Clone, Copy)]
-pub struct Cycles<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The consolidations.
-    pub fn cycles(&self) -> Cycles<'_> {
-        Cycles(self)
-    }
+    cycles: Cycles
 }
 
 impl<'a> Cycles<'a> {

@@ -271,15 +271,9 @@ pub struct DistilCounts {
     pub corroborated: u64,
 }
 
-/// The candidates.
-#[derive(Clone, Copy)]
-pub struct Candidates<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The candidates.
-    pub fn candidates(&self) -> Candidates<'_> {
-        Candidates(self)
-    }
+    candidates: Candidates
 }
 
 impl<'a> Candidates<'a> {
@@ -329,15 +323,9 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// The runs of distilling.
-#[derive(Clone, Copy)]
-pub struct DistilRuns<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The runs of distilling.
-    pub fn distil_runs(&self) -> DistilRuns<'_> {
-        DistilRuns(self)
-    }
+    distil_runs: DistilRuns
 }
 
 impl DistilRuns<'_> {

@@ -278,15 +278,9 @@ impl Write<'_> {
     }
 }
 
-/// The documents.
-#[derive(Clone, Copy)]
-pub struct Documents<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The documents.
-    pub fn documents(&self) -> Documents<'_> {
-        Documents(self)
-    }
+    documents: Documents
 }
 
 impl<'a> Documents<'a> {
@@ -345,15 +339,9 @@ impl<'a> Documents<'a> {
     }
 }
 
-/// The chunks of documents.
-#[derive(Clone, Copy)]
-pub struct Chunks<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The chunks of documents.
-    pub fn chunks(&self) -> Chunks<'_> {
-        Chunks(self)
-    }
+    chunks: Chunks
 }
 
 impl<'a> Chunks<'a> {

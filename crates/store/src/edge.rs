@@ -145,15 +145,9 @@ impl Write<'_> {
     }
 }
 
-/// The edges whose only field is a time.
-#[derive(Clone, Copy)]
-pub struct Edges<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The edges whose only field is a time.
-    pub fn edges(&self) -> Edges<'_> {
-        Edges(self)
-    }
+    edges: Edges
 }
 
 impl Edges<'_> {

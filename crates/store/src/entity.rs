@@ -11,15 +11,9 @@ use super::{
 use cerebro_core::domain::MemoryId;
 use cerebro_core::relate::claim::Entity;
 
-/// The entities that a chat model found in memories.
-#[derive(Clone, Copy)]
-pub struct Entities<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The entities that a chat model found in memories.
-    pub fn entities(&self) -> Entities<'_> {
-        Entities(self)
-    }
+    entities: Entities
 }
 
 impl Entities<'_> {

@@ -62,15 +62,9 @@ impl TryFrom<EventRow> for Event {
     }
 }
 
-/// The event log.
-#[derive(Clone, Copy)]
-pub struct Events<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The event log.
-    pub fn events(&self) -> Events<'_> {
-        Events(self)
-    }
+    events: Events
 }
 
 impl<'a> Events<'a> {

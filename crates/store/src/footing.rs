@@ -95,15 +95,9 @@ pub(super) fn anchor_record(memory: &MemoryId) -> RecordId {
     RecordId::new("anchor", memory.as_str())
 }
 
-/// The footings of memories.
-#[derive(Clone, Copy)]
-pub struct Footings<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The footings of memories.
-    pub fn footings(&self) -> Footings<'_> {
-        Footings(self)
-    }
+    footings: Footings
 }
 
 impl Footings<'_> {

@@ -97,15 +97,9 @@ fn bounded() -> Vars {
     Vars::new().limit(FAULTS_MAX)
 }
 
-/// Checks over the whole store, and their repairs.
-#[derive(Clone, Copy)]
-pub struct Integrity<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// Checks over the whole store, and their repairs.
-    pub fn integrity(&self) -> Integrity<'_> {
-        Integrity(self)
-    }
+    integrity: Integrity
 }
 
 impl Integrity<'_> {

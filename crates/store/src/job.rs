@@ -250,15 +250,9 @@ impl Row {
     }
 }
 
-/// The job queue.
-#[derive(Clone, Copy)]
-pub struct Jobs<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The job queue.
-    pub fn jobs(&self) -> Jobs<'_> {
-        Jobs(self)
-    }
+    jobs: Jobs
 }
 
 impl Jobs<'_> {

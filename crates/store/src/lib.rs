@@ -11,6 +11,23 @@
 //! reads of a decision to its commit, and commits the changes together with the events that describe them. The changes
 //! are methods of [`Write`], each in the file of its noun. Followers are notified after each commit, in commit order.
 
+/// Defines the type of a noun, which borrows the store and has the noun's queries, and the method of [`Store`] that
+/// returns it.
+macro_rules! noun {
+    ($(#[$doc:meta])* $method:ident: $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub struct $name<'a>(&'a Store);
+
+        impl Store {
+            $(#[$doc])*
+            pub fn $method(&self) -> $name<'_> {
+                $name(self)
+            }
+        }
+    };
+}
+
 mod arrangement;
 mod artifact;
 mod cache;

@@ -351,15 +351,9 @@ impl Tables {
     }
 }
 
-/// The memories.
-#[derive(Clone, Copy)]
-pub struct Memories<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The memories.
-    pub fn memories(&self) -> Memories<'_> {
-        Memories(self)
-    }
+    memories: Memories
 }
 
 impl<'a> Memories<'a> {

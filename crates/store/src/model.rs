@@ -112,15 +112,9 @@ impl StoredModel {
     }
 }
 
-/// The models whose vectors the store holds.
-#[derive(Clone, Copy)]
-pub struct Models<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The models whose vectors the store holds.
-    pub fn models(&self) -> Models<'_> {
-        Models(self)
-    }
+    models: Models
 }
 
 impl Models<'_> {

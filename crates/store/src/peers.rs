@@ -91,15 +91,9 @@ struct Presence {
     at_work: bool,
 }
 
-/// The other homes that write to the same database.
-#[derive(Clone, Copy)]
-pub struct Peers<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The other homes that write to the same database.
-    pub fn peers(&self) -> Peers<'_> {
-        Peers(self)
-    }
+    peers: Peers
 }
 
 impl Peers<'_> {

@@ -115,15 +115,9 @@ impl Write<'_> {
     }
 }
 
-/// The prompts.
-#[derive(Clone, Copy)]
-pub struct Prompts<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The prompts.
-    pub fn prompts(&self) -> Prompts<'_> {
-        Prompts(self)
-    }
+    prompts: Prompts
 }
 
 impl<'a> Prompts<'a> {

@@ -75,15 +75,9 @@ impl TryFrom<Row> for StoredRelation {
     }
 }
 
-/// The relations between memories.
-#[derive(Clone, Copy)]
-pub struct Relations<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The relations between memories.
-    pub fn relations(&self) -> Relations<'_> {
-        Relations(self)
-    }
+    relations: Relations
 }
 
 impl<'a> Relations<'a> {

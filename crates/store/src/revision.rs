@@ -126,15 +126,9 @@ impl Write<'_> {
     }
 }
 
-/// The earlier revisions of memories.
-#[derive(Clone, Copy)]
-pub struct Revisions<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The earlier revisions of memories.
-    pub fn revisions(&self) -> Revisions<'_> {
-        Revisions(self)
-    }
+    revisions: Revisions
 }
 
 impl<'a> Revisions<'a> {

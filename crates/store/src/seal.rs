@@ -82,15 +82,9 @@ impl Write<'_> {
     }
 }
 
-/// The seals of the journal.
-#[derive(Clone, Copy)]
-pub struct Seals<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The seals of the journal.
-    pub fn seals(&self) -> Seals<'_> {
-        Seals(self)
-    }
+    seals: Seals
 }
 
 impl Seals<'_> {

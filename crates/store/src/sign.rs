@@ -32,15 +32,9 @@ struct Row {
     at: Datetime,
 }
 
-/// The signs that memories were useful or not.
-#[derive(Clone, Copy)]
-pub struct Signs<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The signs that memories were useful or not.
-    pub fn signs(&self) -> Signs<'_> {
-        Signs(self)
-    }
+    signs: Signs
 }
 
 impl Signs<'_> {

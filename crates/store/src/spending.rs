@@ -9,15 +9,9 @@ use super::{
 };
 use cerebro_core::pace::Spent;
 
-/// What was spent on models.
-#[derive(Clone, Copy)]
-pub struct Spending<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// What was spent on models.
-    pub fn spending(&self) -> Spending<'_> {
-        Spending(self)
-    }
+    spending: Spending
 }
 
 impl Spending<'_> {

@@ -138,15 +138,9 @@ impl Write<'_> {
 /// Most edges that one call reads.
 pub const SUPERSESSIONS_MAX: usize = 100_000;
 
-/// The supersessions.
-#[derive(Clone, Copy)]
-pub struct Supersessions<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The supersessions.
-    pub fn supersessions(&self) -> Supersessions<'_> {
-        Supersessions(self)
-    }
+    supersessions: Supersessions
 }
 
 impl<'a> Supersessions<'a> {

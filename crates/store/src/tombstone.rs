@@ -390,15 +390,9 @@ impl Store {
     }
 }
 
-/// The tombstones.
-#[derive(Clone, Copy)]
-pub struct Tombstones<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The tombstones.
-    pub fn tombstones(&self) -> Tombstones<'_> {
-        Tombstones(self)
-    }
+    tombstones: Tombstones
 }
 
 impl<'a> Tombstones<'a> {

@@ -26,15 +26,9 @@ pub struct Topic {
     pub at: Timestamp,
 }
 
-/// The topic keys.
-#[derive(Clone, Copy)]
-pub struct Topics<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The topic keys.
-    pub fn topics(&self) -> Topics<'_> {
-        Topics(self)
-    }
+    topics: Topics
 }
 
 impl Topics<'_> {

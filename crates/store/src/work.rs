@@ -514,15 +514,9 @@ impl Write<'_> {
     }
 }
 
-/// The pieces of work.
-#[derive(Clone, Copy)]
-pub struct Works<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The pieces of work.
-    pub fn works(&self) -> Works<'_> {
-        Works(self)
-    }
+    works: Works
 }
 
 impl<'a> Works<'a> {

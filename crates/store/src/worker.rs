@@ -6,15 +6,9 @@ use super::{
     statement,
 };
 
-/// The worker's setting.
-#[derive(Clone, Copy)]
-pub struct Worker<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The worker's setting.
-    pub fn worker(&self) -> Worker<'_> {
-        Worker(self)
-    }
+    worker: Worker
 }
 
 impl Worker<'_> {

@@ -179,15 +179,9 @@ pub(crate) fn exchange_id(key: &str) -> Result<ExchangeId, StoreError> {
     ExchangeId::of_key(key).map_err(|_| malformed(TABLE, "id", key))
 }
 
-/// The exchanges of past sessions.
-#[derive(Clone, Copy)]
-pub struct Exchanges<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The exchanges of past sessions.
-    pub fn exchanges(&self) -> Exchanges<'_> {
-        Exchanges(self)
-    }
+    exchanges: Exchanges
 }
 
 impl<'a> Exchanges<'a> {

@@ -262,15 +262,9 @@ pub struct SourceCounts {
     pub malformed: u64,
 }
 
-/// The history as a whole.
-#[derive(Clone, Copy)]
-pub struct History<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The history as a whole.
-    pub fn history(&self) -> History<'_> {
-        History(self)
-    }
+    history: History
 }
 
 impl<'a> History<'a> {

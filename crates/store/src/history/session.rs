@@ -95,15 +95,9 @@ impl TryFrom<PastSessionRow> for PastSession {
     }
 }
 
-/// The past sessions.
-#[derive(Clone, Copy)]
-pub struct PastSessions<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The past sessions.
-    pub fn past_sessions(&self) -> PastSessions<'_> {
-        PastSessions(self)
-    }
+    past_sessions: PastSessions
 }
 
 impl<'a> PastSessions<'a> {

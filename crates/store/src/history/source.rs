@@ -86,15 +86,9 @@ impl TryFrom<SourceRow> for Source {
     }
 }
 
-/// The sources of history.
-#[derive(Clone, Copy)]
-pub struct Sources<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The sources of history.
-    pub fn sources(&self) -> Sources<'_> {
-        Sources(self)
-    }
+    sources: Sources
 }
 
 impl Sources<'_> {

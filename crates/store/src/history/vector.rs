@@ -21,15 +21,9 @@ pub(super) fn record(id: &ExchangeId) -> RecordId {
     RecordId::new(TABLE, id.key())
 }
 
-/// The vectors of exchanges.
-#[derive(Clone, Copy)]
-pub struct ExchangeVectors<'a>(&'a Store);
-
-impl Store {
+noun! {
     /// The vectors of exchanges.
-    pub fn exchange_vectors(&self) -> ExchangeVectors<'_> {
-        ExchangeVectors(self)
-    }
+    exchange_vectors: ExchangeVectors
 }
 
 impl ExchangeVectors<'_> {
