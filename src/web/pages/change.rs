@@ -1,13 +1,7 @@
 //! Changes of a memory with one click, by the same operations as the commands.
 
-use axum::{
-    extract::{Path, State},
-    response::{IntoResponse, Redirect, Response},
-};
-use serde_json::json;
-
 use super::pairs;
-use crate::web::{Shared, access::Posted, failure::Failure, view::link};
+use super::prelude::*;
 use cerebro_core::operation::Operation;
 
 pub(in crate::web) async fn change(

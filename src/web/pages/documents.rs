@@ -1,30 +1,12 @@
 //! Ingested documents: the list, the passages of one, and forgetting it.
 
-use askama::Template;
-use axum::{
-    extract::{Path, Query, State},
-    response::{IntoResponse, Redirect, Response},
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{FACT_BYTES_MAX, Parts, about, counted, known_projects, named, part};
 use crate::answer::{
     Text,
     documents::{self, Document},
-    of,
 };
 use crate::view::bytes;
-use crate::web::{
-    Shared,
-    access::Posted,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        byte_budget::{self, ByteBudget},
-        link,
-        locale::{Locale, When},
-    },
-};
 
 /// How many documents a page shows.
 const PAGE: usize = 40;

@@ -1,23 +1,11 @@
 //! Edits a memory. A change is saved only if it is based on the present revision.
 
-use askama::Template;
-use axum::{
-    extract::{Path, State},
-    http::StatusCode,
-    response::{IntoResponse, Redirect, Response},
-};
+use axum::http::StatusCode;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::answer::of;
+use super::prelude::*;
 use crate::view::{self, Memory};
-use crate::web::{
-    Shared,
-    access::Posted,
-    failure::Failure,
-    shell::{self, Shell},
-    view::link,
-};
 use cerebro_core::domain::{Kind, Nature, ScopeName};
 
 #[derive(Template)]

@@ -2,31 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use askama::Template;
-use axum::{
-    extract::{Path, Query, State},
-    response::{IntoResponse, Redirect, Response},
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{Parts, counted, from, known_projects, part};
 use crate::answer::{
     self,
     graph::{self, Beside, Graph, Relation},
-    of,
 };
 use crate::view::Row;
-use crate::web::{
-    Shared,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        byte_budget::{self, ByteBudget},
-        layout::{self, BOX_HEIGHT, BOX_WIDTH, Curve, Edge, Node},
-        link,
-        locale::{Locale, When},
-    },
-};
+use crate::web::view::layout::{self, BOX_HEIGHT, BOX_WIDTH, Curve, Edge, Node};
 use cerebro_core::relate::RelationKind;
 
 /// Most memories in a graph, including the centre.

@@ -1,25 +1,12 @@
 //! The health page: good and bad facts with advice, and the doctor's checks on demand.
 
-use askama::Template;
-use axum::{
-    extract::{Query, State},
-    response::{IntoResponse, Redirect, Response},
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{
     FACT_BYTES_MAX, Parts,
     overview::{FactLine, facts, spend},
 };
-use crate::answer::{self, of};
+use crate::answer;
 use crate::view::{self, Fact};
-use crate::web::{
-    Shared,
-    access::Posted,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{byte_budget, locale::Locale},
-};
 use cerebro_core::operation::Operation;
 
 /// Most jobs that are named.

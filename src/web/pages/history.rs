@@ -1,27 +1,9 @@
 //! The earlier texts of a memory: each revision as a diff.
 
-use askama::Template;
-use axum::{
-    extract::{Path, Query, State},
-    response::Response,
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{Parts, value};
-use crate::answer::of;
 use crate::view::{self, Memory, Revision};
-use crate::web::{
-    Shared,
-    failure::Failure,
-    heavy,
-    shell::{self, Shell},
-    view::{
-        byte_budget::ByteBudget,
-        diff::Diff,
-        link,
-        locale::{Locale, When},
-    },
-};
+use crate::web::{heavy, view::diff::Diff};
 
 /// How many revisions a page shows.
 const PAGE: usize = 5;

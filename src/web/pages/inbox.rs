@@ -1,31 +1,11 @@
 //! Distilled candidates that wait for a decision: each claim with its evidence. One click accepts or rejects it.
 
-use askama::Template;
-use axum::{
-    extract::{Path, Query, State},
-    response::{IntoResponse, Redirect, Response},
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{
     Parts, counted, named, part,
     tabs::{self, Tab},
 };
-use crate::answer::{
-    distil::{Candidate, Evidence, Status},
-    of,
-};
-use crate::web::{
-    Shared,
-    access::Posted,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        byte_budget::{self, ByteBudget},
-        link,
-        locale::{Locale, When},
-    },
-};
+use crate::answer::distil::{Candidate, Evidence, Status};
 use cerebro_core::operation::Operation;
 
 /// How many claims are read at once, and the size of those on a page, in bytes.

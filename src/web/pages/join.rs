@@ -1,23 +1,10 @@
 //! Merges two memories into one text, which supersedes the other.
 
-use askama::Template;
-use axum::{
-    extract::{Query, State},
-    http::StatusCode,
-    response::{IntoResponse, Redirect, Response},
-};
-use serde_json::json;
+use axum::http::StatusCode;
 
 use super::Parts;
-use crate::answer::of;
+use super::prelude::*;
 use crate::view::{self, Memory};
-use crate::web::{
-    Shared,
-    access::Posted,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{byte_budget, link},
-};
 use cerebro_core::operation::Operation;
 
 /// Longest part of each text next to the form, in bytes.

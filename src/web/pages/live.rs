@@ -3,30 +3,16 @@
 
 use std::convert::Infallible;
 
-use askama::Template;
 use axum::{
-    extract::{Query, State},
     http::HeaderMap,
-    response::{
-        IntoResponse, Response,
-        sse::{Event, KeepAlive, Sse},
-    },
+    response::sse::{Event, KeepAlive, Sse},
 };
 use futures::stream;
-use serde_json::json;
 
+use super::prelude::*;
 use super::{Parts, value};
-use crate::answer::{daemon, of};
+use crate::answer::daemon;
 use crate::view::{self, Call};
-use crate::web::{
-    Shared,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        byte_budget, link,
-        locale::{Locale, When},
-    },
-};
 
 /// Most calls on the page, and in one round of the stream.
 const CALLS: usize = 60;

@@ -2,29 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use askama::Template;
-use axum::{
-    extract::{Query, State},
-    response::Response,
-};
-
+use super::prelude::*;
 use super::{Item, Parts, counted, fitting, known_projects};
 use crate::answer::{
     Text,
     memories::{Listed, Marks},
-    of,
     search::{self, Explained, Hit},
 };
 use crate::view::Row;
-use crate::web::{
-    Shared,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        filter::{Filter, PAGE},
-        locale::Locale,
-    },
-};
+use crate::web::view::filter::{Filter, PAGE};
 use cerebro_core::domain::Kind;
 
 /// After the number of memories, where the words of the address were not searched for.

@@ -1,25 +1,11 @@
 //! One memory: its text, its origin, its relations, and the actions on it.
 
-use askama::Template;
-use axum::{
-    extract::{Path, Query, State},
-    response::Response,
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{Parts, is_on};
-use crate::answer::of;
 use crate::view::{self, Memory};
 use crate::web::{
-    Shared,
-    failure::Failure,
     heavy,
-    shell::{self, Shell},
-    view::{
-        byte_budget, link,
-        locale::{Locale, When},
-        markdown::{self, Markup},
-    },
+    view::markdown::{self, Markup},
 };
 
 /// Longest part of a content that is shown at first, and its size as HTML, in bytes. This keeps the page small.

@@ -14,6 +14,7 @@ pub(super) mod memory;
 pub(super) mod overview;
 pub(super) mod pairs;
 pub(super) mod past;
+mod prelude;
 pub(super) mod projects;
 pub(super) mod sessions;
 mod tabs;

@@ -1,28 +1,16 @@
 //! The first page: the amount of data, saves and searches, connected agents, the state of the daemon.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use askama::Template;
-use axum::{
-    extract::{Query, State},
-    response::Response,
-};
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
+use super::prelude::*;
 use super::{Item, Parts};
 use crate::answer::{Text, daemon::Client, stats::Stats};
 use crate::view::{self, Call, DAYS_MAX, Fact, bytes, span};
 use crate::web::{
-    Shared,
     backend::{Counts, Figures},
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        chart::{Chart, Column},
-        link,
-        locale::{Locale, When},
-    },
+    view::chart::{Chart, Column},
 };
 use cerebro_core::operation::Operation;
 

@@ -1,28 +1,14 @@
 //! Pairs of memories that contradict each other or are nearly the same, side by side. One click decides.
 
-use askama::Template;
-use axum::{
-    extract::{Query, State},
-    response::{IntoResponse, Redirect, Response},
-};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::prelude::*;
 use super::{
     Parts, part,
     tabs::{self, Tab},
 };
-use crate::answer::{line, memories, of};
+use crate::answer::{line, memories};
 use crate::view::Row;
-use crate::web::{
-    Shared,
-    access::Posted,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        byte_budget, link,
-        locale::{Locale, When},
-    },
-};
 use cerebro_core::operation::Operation;
 
 /// How many pairs a page shows.

@@ -1,24 +1,9 @@
 //! Past sessions from agents' transcripts: the list, the search, one session, one exchange.
 
-use askama::Template;
-use axum::{
-    extract::{Path, Query, State},
-    response::Response,
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{Item, Parts, counted, fitting, part};
-use crate::answer::{of, search::Hit};
+use crate::answer::search::Hit;
 use crate::view::{Exchange, Past, Row};
-use crate::web::{
-    Shared,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        byte_budget, link,
-        locale::{Locale, When},
-    },
-};
 
 /// How many past sessions or hits a page shows.
 const PAGE: usize = 30;

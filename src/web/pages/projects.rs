@@ -1,28 +1,11 @@
 //! The projects and their sizes; merging and renaming projects.
 
-use askama::Template;
-use axum::{
-    extract::{Query, State},
-    http::StatusCode,
-    response::{IntoResponse, Redirect, Response},
-};
-use serde_json::json;
+use axum::http::StatusCode;
 
+use super::prelude::*;
 use super::{Parts, counted, known_projects, named, overview::place_of, part};
-use crate::answer::{Text, of};
-use crate::web::{
-    Shared,
-    access::Posted,
-    backend::Project,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        byte_budget::{self, ByteBudget},
-        chart::tenths,
-        link,
-        locale::{Locale, When},
-    },
-};
+use crate::answer::Text;
+use crate::web::{backend::Project, view::chart::tenths};
 use cerebro_core::domain::{self, MemoryId};
 
 /// How many projects a page shows, their size, and the size of the HTML around each, in bytes.

@@ -1,26 +1,12 @@
 //! The sessions of agents: the list, and one session with its summary, prompts and memories in order of time.
 
-use askama::Template;
-use axum::{
-    extract::{Path, Query, State},
-    response::Response,
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{Parts, about, is_on, known_projects, named, part, value};
-use crate::answer::{Text, of, sessions};
+use crate::answer::{Text, sessions};
 use crate::view::{self, Entry, Session};
 use crate::web::{
-    Shared,
-    failure::Failure,
     heavy,
-    shell::{self, Shell},
-    view::{
-        byte_budget::{self, ByteBudget},
-        link,
-        locale::{Locale, When},
-        markdown::{self, Markup},
-    },
+    view::markdown::{self, Markup},
 };
 use cerebro_core::domain::{Timestamp, limits::CONTENT_BYTES_MAX};
 

@@ -2,13 +2,7 @@
 
 use std::time::Duration;
 
-use askama::Template;
-use axum::{
-    extract::{Path, Query, State},
-    response::{IntoResponse, Redirect, Response},
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{
     FACT_BYTES_MAX, Parts,
     tabs::{self, Tab},
@@ -16,20 +10,9 @@ use super::{
 use crate::answer::{
     Text,
     consolidation::{self, Cycle},
-    line, of,
+    line,
 };
-use crate::web::{
-    Shared,
-    access::Posted,
-    background::Progress,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        byte_budget::{self, ByteBudget},
-        link,
-        locale::{Locale, When},
-    },
-};
+use crate::web::background::Progress;
 use cerebro_core::operation::Operation;
 
 /// Most consolidations that are listed.

@@ -1,24 +1,8 @@
 //! Present and abandoned work of agents: the pieces of work, and the state of one.
 
-use askama::Template;
-use axum::{
-    extract::{Path, Query, State},
-    response::Response,
-};
-use serde_json::json;
-
+use super::prelude::*;
 use super::{Parts, counted};
-use crate::answer::of;
 use crate::view::{self, Work};
-use crate::web::{
-    Shared,
-    failure::Failure,
-    shell::{self, Shell},
-    view::{
-        link,
-        locale::{Locale, When},
-    },
-};
 
 /// How many pieces of work a page shows.
 const PAGE: usize = 30;

@@ -1,0 +1,21 @@
+//! What nearly every page uses: the framework, the shell and the daemon's operations.
+
+pub(super) use askama::Template;
+pub(super) use axum::{
+    extract::{Path, Query, State},
+    response::{IntoResponse, Redirect, Response},
+};
+pub(super) use serde_json::json;
+
+pub(super) use crate::answer::of;
+pub(super) use crate::web::{
+    Shared,
+    access::Posted,
+    failure::Failure,
+    shell::{self, Shell},
+    view::{
+        byte_budget::{self, ByteBudget},
+        link,
+        locale::{Locale, When},
+    },
+};
