@@ -201,9 +201,6 @@ impl Feedback {
     }
 
     /// How many signs each source gave, of a project's memories or of all.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn counts(&self, project: Option<&Project>) -> Result<FeedbackCounts, ServiceError> {
         Ok(self.base.store.signs().count(project).await?)
     }

@@ -27,9 +27,6 @@ impl Service {
 
     /// Destroys once more what was forgotten before, and came back with an older database: all of the above, and memory
     /// files of agents.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn forget_again(&self, carried: &Carried) -> Result<Forgotten, ServiceError> {
         let caller = Caller {
             project: Project::general(),

@@ -20,6 +20,9 @@
 //!
 //! No module uses one above it. What spans all of them is in this crate's root: opening and closing, [`doctor`],
 //! [`portable`], [`forget`], [`mod@restore`], and what other homes write to the same database ([`peers`]).
+//!
+//! Whatever returns a [`ServiceError`] fails if the store or an index fails. The documentation of a function names the
+//! errors only where there are others.
 
 pub mod backup;
 mod base;

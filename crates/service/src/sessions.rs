@@ -84,9 +84,6 @@ pub(crate) struct Held {
 
 impl Sessions {
     /// Starts a session, resumes an ended one, or returns a live one as it is.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn start(&self, caller: &Caller, request: StartRequest) -> Result<Started, ServiceError> {
         let mut fields = Fields::default();
         let request = Start::read(&mut fields, caller, request);
@@ -180,9 +177,6 @@ impl Sessions {
 
     /// Ends, as `disconnected`, the sessions whose connection has been gone for 30 minutes, except those of other homes
     /// that are at work. `gone_since` returns when a session's connection went, or when this process began to watch.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn end_disconnected(
         &self,
         gone_since: impl Fn(&SessionId) -> Timestamp,
@@ -200,26 +194,17 @@ impl Sessions {
     }
 
     /// Whether there is a session of this id.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn is_known(&self, id: &SessionId) -> Result<bool, ServiceError> {
         Ok(self.base.store.sessions().by_id(id).await?.is_some())
     }
 
     /// Those of some sessions that are stored.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn stored(&self, ids: &[SessionId]) -> Result<Vec<SessionId>, ServiceError> {
         let found = self.base.store.sessions().by_ids(ids).await?;
         Ok(found.into_iter().map(|session| session.id).collect())
     }
 
     /// The sessions of a project, or of all, newest first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn latest(
         &self,
         project: Option<&Project>,

@@ -39,17 +39,11 @@ impl Spending {
     }
 
     /// What was spent today with all metered providers.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn spent_today(&self) -> Result<Spent, ServiceError> {
         Ok(self.base.store.spending().on_day(&self.today()).await?)
     }
 
     /// What distilling cost today, with all providers. It has a budget of its own.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn distil_spent_today(&self) -> Result<Spent, ServiceError> {
         Ok(self.base.store.spending().on_day(&self.distil_ledger()).await?)
     }

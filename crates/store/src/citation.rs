@@ -87,9 +87,6 @@ impl Write<'_> {
     }
 
     /// Whether the memory will cite the exchange after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn is_cited(&self, memory: &MemoryId, exchange: &ExchangeId) -> Result<bool, StoreError> {
         let here = self.tables().citations.put.iter().any(|edge| (&edge.0, &edge.1) == (memory, exchange));
         Ok(here || self.store().edges().time(record(memory, exchange)).await?.is_some())

@@ -258,9 +258,6 @@ impl Write<'_> {
     }
 
     /// The document as it will be after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn document(&self, id: &DocumentId) -> Result<Option<Document>, StoreError> {
         match self.tables().documents.put.iter().rev().find(|put| put.id == *id) {
             Some(put) => Ok(Some(put.clone())),
@@ -269,9 +266,6 @@ impl Write<'_> {
     }
 
     /// Whether the chunk will exist after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn has_chunk(&self, id: &ChunkId) -> Result<bool, StoreError> {
         let is_put = self.tables().documents.chunks.iter().any(|put| put.id == *id);
         Ok(is_put || !self.store().chunks().by_ids(&[*id]).await?.is_empty())

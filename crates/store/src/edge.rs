@@ -117,9 +117,6 @@ impl Write<'_> {
     }
 
     /// Whether the memory will be tied to the piece of work after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn is_worked_in(&self, memory: &MemoryId, work: &WorkId) -> Result<bool, StoreError> {
         let here = self.tables().edges.worked_in.iter().any(|edge| (&edge.0, &edge.1) == (memory, work));
         let edge = edge_id("WORKED_IN", memory.as_str(), work.as_str());
@@ -127,18 +124,12 @@ impl Write<'_> {
     }
 
     /// Whether there will be an edge from the memory to the session that wrote it after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn is_written_in(&self, memory: &MemoryId, session: &SessionId) -> Result<bool, StoreError> {
         let here = self.tables().edges.created_in.iter().any(|edge| (&edge.0, &edge.1) == (memory, session));
         Ok(here || self.store().edges().written_at(memory, session).await?.is_some())
     }
 
     /// Whether there will be an edge from the later session to the earlier one after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn follows(&self, later: &SessionId, earlier: &SessionId) -> Result<bool, StoreError> {
         let here = self.tables().edges.follows.iter().any(|edge| (&edge.0, &edge.1) == (later, earlier));
         Ok(here || self.store().edges().follows(later, earlier).await?)

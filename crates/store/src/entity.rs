@@ -18,9 +18,6 @@ noun! {
 
 impl Entities<'_> {
     /// The live memories in which a model found a name, as given or in lower case.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn memories_naming(self, name: &str, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("names", vec![name.to_owned(), name.to_lowercase()]).limit(limit);
         let found: Vec<RecordId> = self.0.values("entity", statement::ENTITY_NAMED, vars).await?;

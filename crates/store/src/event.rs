@@ -69,9 +69,6 @@ noun! {
 
 impl<'a> Events<'a> {
     /// The events of all writers after those in `known`, at most `limit` at a time.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn since(self, known: BTreeMap<String, u64>, limit: usize) -> Result<LogWalk<'a>, StoreError> {
         Ok(LogWalk { events: self, writers: self.0.peers().writers().await?, known, limit })
     }

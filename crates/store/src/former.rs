@@ -84,18 +84,12 @@ impl Write<'_> {
 
 impl Projects<'_> {
     /// The names that a project had before they were merged into it, at most [`NAMES_MAX`].
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn former_names(self, project: &Project) -> Result<Vec<Project>, StoreError> {
         let scopes = self.under_former_names(&Scope::Project(project.clone())).await?;
         Ok(scopes.iter().filter_map(Scope::project).filter(|name| *name != project).cloned().collect())
     }
 
     /// A scope, and the same one under each former name of its project, at most [`NAMES_MAX`] in all.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(super) async fn under_former_names(self, of: &Scope) -> Result<Vec<Scope>, StoreError> {
         let Some(project) = of.project() else { return Ok(vec![Scope::Personal]) };
         let scopes = |merges: &Merges| -> Vec<Scope> {

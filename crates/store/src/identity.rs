@@ -14,9 +14,6 @@ use super::{
 };
 
 /// The id of a store, drawn if it has none yet. Several processes that ask at once get the same id.
-///
-/// # Errors
-/// A failing database.
 pub(super) async fn of(engine: &Engine) -> Result<String, StoreError> {
     let mut attempts = Attempts::default();
     loop {
@@ -37,9 +34,6 @@ async fn read(engine: &Engine) -> Result<Option<String>, StoreError> {
 }
 
 /// Gives a store another id, because its log departs from that of the store from which it was copied.
-///
-/// # Errors
-/// A failing database.
 pub(super) async fn renew(engine: &Engine) -> Result<(), StoreError> {
     let vars = Vars::new().with("store_id", secret());
     Ok(engine.run(statement::STORE_RENEW, vars.0).await.map(drop)?)

@@ -313,9 +313,6 @@ impl Write<'_> {
     }
 
     /// The memory as it will be after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn memory(&self, id: &MemoryId) -> Result<Option<Memory>, StoreError> {
         match self.tables().memories.put.iter().rfind(|memory| memory.id == *id) {
             Some(memory) => Ok(Some(memory.clone())),
@@ -324,9 +321,6 @@ impl Write<'_> {
     }
 
     /// The live memory that will hold the topic key after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn topic_holder(&self, scope: &Scope, topic_key: &str) -> Result<Option<Memory>, StoreError> {
         let holds = |memory: &&Memory| {
             memory.is_live() && memory.scope == *scope && memory.topic_key.as_deref() == Some(topic_key)

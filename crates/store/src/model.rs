@@ -61,9 +61,6 @@ fn table_of(model: &str) -> String {
 
 /// The models whose vectors a database holds. One that names a table other than its own is an error, because the
 /// name goes into statements.
-///
-/// # Errors
-/// A failing database.
 pub(super) async fn models(engine: &Engine) -> Result<Vec<Result<StoredModel, StoreError>>, StoreError> {
     let mut results = engine.run(statement::MODEL_LIST, Variables::new()).await?;
     let rows: Vec<ModelRow> = take("model", &mut results, 0)?;

@@ -138,9 +138,6 @@ impl Peers<'_> {
     }
 
     /// Starts at the ends of the other homes' logs, and reports that this home is at work.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn listen(self) -> Result<PeerLogs, StoreError> {
         let now = Instant::now();
         let positions = self.all_ends().await?;

@@ -90,9 +90,6 @@ impl Projects<'_> {
     }
 
     /// Counts what health reports apart from memories, for one project or all. It walks the names.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn health_counts(self, project: Option<&Project>) -> Result<HealthCounts, StoreError> {
         #[derive(SurrealValue)]
         struct Row {
@@ -114,17 +111,11 @@ impl Projects<'_> {
     }
 
     /// The live memories of every project that has any. It walks all of them.
-    ///
-    /// # Errors
-    /// A failing store.
     async fn memories(self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
         self.listed(statement::PROJECT_MEMORIES, 1).await
     }
 
     /// Every project that holds anything, with its counts, where those of `memories` are known.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn beside(
         self,
         memories: BTreeMap<Project, ProjectCount>,
@@ -137,9 +128,6 @@ impl Projects<'_> {
     }
 
     /// Every project that holds anything, with its counts. It walks all memories.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn all(self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
         self.beside(self.memories().await?).await
     }

@@ -106,9 +106,6 @@ impl Write<'_> {
     }
 
     /// Whether the prompt will exist after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn has_prompt(&self, id: &PromptId) -> Result<bool, StoreError> {
         let here = self.tables().prompts.put.iter().any(|prompt| prompt.id == *id);
         Ok(here || self.store().prompts().by_id(id).await?.is_some())

@@ -155,9 +155,6 @@ impl Store {
     }
 
     /// The keys of a table that begin with a prefix.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn keys_by_prefix(
         &self,
         table: Table,

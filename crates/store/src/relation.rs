@@ -144,9 +144,6 @@ impl<'a> Relations<'a> {
 
     /// The relations of some kinds between live memories with at least this weight whose pair nobody has settled,
     /// the strongest first. Archived memories are left out. It walks all relations.
-    ///
-    /// # Errors
-    /// A failing engine.
     pub async fn unsettled(
         self,
         kinds: &[RelationKind],

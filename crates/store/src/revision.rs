@@ -116,9 +116,6 @@ impl Write<'_> {
     }
 
     /// Whether the earlier revision of the memory will exist after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn has_revision(&self, memory: &MemoryId, number: u32) -> Result<bool, StoreError> {
         let here = |other: &Revision| (other.memory, other.revision) == (*memory, number);
         Ok(self.tables().revisions.put.iter().any(here)

@@ -166,9 +166,6 @@ impl Write<'_> {
     }
 
     /// The session as it will be after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
         match self.changed_session(id) {
             Some(session) => Ok(Some(session.clone())),

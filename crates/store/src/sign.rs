@@ -61,9 +61,6 @@ impl Signs<'_> {
     }
 
     /// Counts the signs of each memory and source, up to `limit` of them. It walks all signs.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn by_memory(self, limit: usize) -> Result<BTreeMap<MemoryId, FeedbackCounts>, StoreError> {
         #[derive(SurrealValue)]
         struct Counted {
@@ -81,9 +78,6 @@ impl Signs<'_> {
     }
 
     /// Counts the signs of the memories of a project or of all. It walks all signs.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn count(self, project: Option<&Project>) -> Result<FeedbackCounts, StoreError> {
         #[derive(SurrealValue)]
         struct Counted {

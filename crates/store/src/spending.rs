@@ -16,18 +16,12 @@ noun! {
 
 impl Spending<'_> {
     /// Adds to what was spent with a model on a day (`2026-11-22`).
-    ///
-    /// # Errors
-    /// A failing engine.
     pub async fn add(self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
         let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         self.add_up(day, model, count(spent.tokens), count(spent.requests)).await
     }
 
     /// Corrects the tokens of a request that was noted by [`Self::add`] before it was known what it costs.
-    ///
-    /// # Errors
-    /// A failing engine.
     pub async fn correct(self, day: &str, model: &str, tokens: i64) -> Result<(), StoreError> {
         self.add_up(day, model, tokens, 0).await
     }

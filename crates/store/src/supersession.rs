@@ -123,9 +123,6 @@ impl Write<'_> {
     }
 
     /// The supersessions of these memories after this commit, in both directions.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn supersessions(&self, ids: &[MemoryId]) -> Result<Vec<Supersession>, StoreError> {
         let mut edges = self.store().supersessions().of(ids).await?;
         let put = self.tables().supersessions.put.iter();

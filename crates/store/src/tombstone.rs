@@ -250,9 +250,6 @@ pub struct OutdatedText {
 impl Write<'_> {
     /// The tombstones that a text will have after this commit. `own` is the memory that says the text from now on: what
     /// that memory says already is not looked up.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn tombstones(
         &self,
         text: SaidText<'_>,
@@ -288,9 +285,6 @@ impl Write<'_> {
 
     /// The tombstones that the parts of a text that nobody decided on will have after this commit, for each part. They
     /// are read in one query.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn tombstones_of_parts(
         &self,
         scope: &Scope,
@@ -302,9 +296,6 @@ impl Write<'_> {
     }
 
     /// Whether any text may have a tombstone after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn has_tombstones(&self) -> Result<bool, StoreError> {
         self.store().hold_tombstone_keys().await?;
         Ok(!self.tables().tombstones.by_key.is_empty() || self.store().held_keys.has_any())
@@ -397,9 +388,6 @@ noun! {
 
 impl<'a> Tombstones<'a> {
     /// The present tombstones of the parts of a text, for each part.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn of_parts(
         self,
         scope: &Scope,
@@ -426,9 +414,6 @@ impl<'a> Tombstones<'a> {
 
     /// Derives the tombstones again from the rows, with the secret of this home. Their causes are in the log, so
     /// there is no event.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn rebuild(self, texts: &[OutdatedText]) -> Result<(), StoreError> {
         let mut tables = Tables::default();
         for OutdatedText { was, now, why, at } in texts {
@@ -441,9 +426,6 @@ impl<'a> Tombstones<'a> {
     }
 
     /// Removes tombstones that [`Self::rebuild`] made of texts which memories say.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn remove_said_by(self, memories: &[Memory]) -> Result<(), StoreError> {
         let keys = memories.iter().flat_map(|memory| self.0.key_maker.keys_of(memory));
         self.put_derived(&TombstoneChanges { by_key: keys.map(|key| (key, None)).collect() }).await
@@ -455,9 +437,6 @@ impl<'a> Tombstones<'a> {
     }
 
     /// Takes over tombstones from another database of this home; existing ones stay.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn take_over(self, tombstones: &[Tombstone]) -> Result<(), StoreError> {
         let by_key =
             tombstones.iter().map(|tombstone| (tombstone.key.clone(), Some(tombstone.clone()))).collect();
@@ -472,9 +451,6 @@ impl<'a> Tombstones<'a> {
     }
 
     /// Those among some memories that, in this scope, would say what another memory no longer says there.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn said_in(self, scope: &Scope, memories: &[Memory]) -> Result<Vec<MemoryId>, StoreError> {
         let key_maker = &self.0.key_maker;
         let names = self.0.projects().under_former_names(scope).await?;
@@ -516,9 +492,6 @@ impl<'a> Tombstones<'a> {
     }
 
     /// The latest tombstones of all memories or of one, newest first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn latest(self, memory: Option<&MemoryId>, limit: usize) -> Result<Vec<Tombstone>, StoreError> {
         let vars = Vars::new().limit(limit);
         match memory {
@@ -530,9 +503,6 @@ impl<'a> Tombstones<'a> {
     }
 
     /// When a text of each of some memories last ceased to hold; memories without such a text are left out.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn last_of(self, memories: &[MemoryId]) -> Result<BTreeMap<MemoryId, Timestamp>, StoreError> {
         #[derive(SurrealValue)]
         struct Since {
@@ -553,9 +523,6 @@ impl<'a> Tombstones<'a> {
     }
 
     /// The number of tombstones.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn count(self) -> Result<usize, StoreError> {
         let counts: Vec<i64> = self.0.values("tombstone", statement::TOMBSTONE_COUNT, Vars::new()).await?;
         Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or(0))
@@ -563,9 +530,6 @@ impl<'a> Tombstones<'a> {
 
     /// The tombstones to forget first: those of deleted memories before those of corrected texts, and the oldest of
     /// either.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn oldest(self, limit: usize) -> Result<Vec<Tombstone>, StoreError> {
         let mut oldest = Vec::new();
         for whys in [[Why::Deleted, Why::Purged], [Why::Corrected, Why::Superseded]] {
@@ -578,9 +542,6 @@ impl<'a> Tombstones<'a> {
     }
 
     /// Whether it is recorded that tombstones were made with the secret of this home, and with any secret at all.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn knows_secret(self) -> Result<(bool, bool), StoreError> {
         let names: Vec<String> =
             self.0.values("tombstone_secret", statement::TOMBSTONE_SECRETS, Vars::new()).await?;
@@ -588,9 +549,6 @@ impl<'a> Tombstones<'a> {
     }
 
     /// Records that tombstones are made with the secret of this home. It is about no memory, so there is no event.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn note_secret(self) -> Result<(), StoreError> {
         let vars = Vars::new().with("id", RecordId::new("tombstone_secret", self.0.key_maker.name()));
         let vars = vars.at("at", self.0.now());

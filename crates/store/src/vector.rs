@@ -153,9 +153,6 @@ impl Vectors<'_> {
     }
 
     /// The revisions of which memories have vectors of a model.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn revisions_of<'i>(
         self,
         model: &StoredModel,

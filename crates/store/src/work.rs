@@ -443,9 +443,6 @@ impl Write<'_> {
     }
 
     /// The piece of work as it will be after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn work(&self, id: &WorkId) -> Result<Option<StoredWork>, StoreError> {
         let here = self.tables().works.put.iter().rfind(|stored| stored.work.id == *id).cloned();
         match here.or_else(|| self.store().held_works.by_id(id)) {
@@ -455,9 +452,6 @@ impl Write<'_> {
     }
 
     /// The piece of work with a name, as it was before this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn named_work(&self, name: &str) -> Result<Option<StoredWork>, StoreError> {
         match self.store().held_works.by_name(name) {
             Some(stored) => Ok(Some(stored)),
@@ -466,9 +460,6 @@ impl Write<'_> {
     }
 
     /// The event of a piece of work as it will be after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn work_event(&self, id: &WorkId, seq: u64) -> Result<Option<ChainedEvent>, StoreError> {
         let mut here = self.tables().works.events.iter();
         if let Some((_, kept)) = here.find(|(work, kept)| (work, kept.seq) == (id, seq)) {
@@ -478,18 +469,12 @@ impl Write<'_> {
     }
 
     /// Whether the artifact will exist after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn has_artifact(&self, id: &str) -> Result<bool, StoreError> {
         let here = self.tables().works.artifacts.iter().any(|artifact| artifact.id == id);
         Ok(here || self.store().artifacts().by_id(id).await?.is_some())
     }
 
     /// Whether a name of a piece of work is free.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn is_free_work_name(&self, name: &str) -> Result<bool, StoreError> {
         let here = self.tables().works.put.iter().any(|stored| stored.work.name.as_deref() == Some(name));
         Ok(!here && self.store().works().by_name(name).await?.is_none())
@@ -656,9 +641,6 @@ impl<'a> Works<'a> {
     }
 
     /// The `once` keys of the events of a piece of work with these numbers.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn onces(self, work: &WorkId, numbers: RangeInclusive<u64>) -> Result<Vec<String>, StoreError> {
         if numbers.is_empty() {
             return Ok(Vec::new());

@@ -94,9 +94,6 @@ impl Consolidating {
     /// Reads every memory and writes a plan of what consolidation would change; it replaces a plan that waits. Changes no
     /// memory. If there is a chat model, it is asked for insights, which join the plan while it waits. That is not done
     /// for a plan that the daemon carries out by itself, because nobody would see the insights before.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn plan(&self, by_clock: bool) -> Result<Consolidation, ServiceError> {
         let steps = self.steps().await?;
         let by = if by_clock { "clock" } else { "person" };
@@ -129,9 +126,6 @@ impl Consolidating {
     }
 
     /// Consolidations, planned or done, the latest first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn latest(&self, limit: usize) -> Result<Vec<StoredCycle>, ServiceError> {
         Ok(self.base.store.cycles().latest(limit).await?)
     }

@@ -82,9 +82,6 @@ fn is_new(handbook: &Handbook, id: &MemoryId) -> bool {
 
 impl Distilling {
     /// The question that would be asked about a handbook. Nothing is sent, and no model is needed.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn arrange_plan(&self, project: Option<&Project>) -> Result<HandbookPlan, ServiceError> {
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
         let prepared = Prepared::of(&handbook, project, self.settings().question_tokens());
@@ -224,9 +221,6 @@ impl Distilling {
     }
 
     /// The arrangements of a state, the latest first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn arrangements(
         &self,
         state: ArrangementState,

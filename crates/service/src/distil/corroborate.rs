@@ -15,9 +15,6 @@ const COMPARED_MAX: usize = 5_000;
 
 impl Distilling {
     /// Accepts the claims of a session that another session corroborates; the rest waits.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(super) async fn corroborate(&self, session: &PastSession) -> Result<(), ServiceError> {
         let mine = self.base.store.candidates().of_session(&session.id).await?;
         let mut others = Vec::new();

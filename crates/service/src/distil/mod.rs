@@ -98,9 +98,6 @@ impl Distilling {
     }
 
     /// The state of distilling.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn report(&self) -> Result<DistilReport, ServiceError> {
         let settings = self.settings();
         Ok(DistilReport {
@@ -115,9 +112,6 @@ impl Distilling {
     }
 
     /// The candidates of a state, of a project or of all, the latest first, each with its session.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn candidates(
         &self,
         state: CandidateState,

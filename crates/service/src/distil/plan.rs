@@ -42,9 +42,6 @@ pub struct Queued {
 impl Distilling {
     /// The sessions of a project (of all, when `None`) that have grown since they were distilled, at most `limit`, the
     /// newest first, with an estimate. Nothing is sent, and no model is needed.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn distil_plan(
         &self,
         project: Option<&Project>,

@@ -29,9 +29,6 @@ pub(crate) struct Retracted {
 /// Removes exchanges that are gone from the candidates of their session. A candidate without other evidence is removed, and
 /// so is one whose text contains forgotten text (as `tells` decides). The memory that was made of it goes with it, unless
 /// somebody revised it since or another candidate still supports it.
-///
-/// # Errors
-/// A failing store.
 pub(crate) async fn retract(
     write: &mut Write<'_>,
     session: &PastSession,

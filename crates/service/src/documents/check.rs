@@ -14,9 +14,6 @@ const PAGE: usize = 200;
 
 impl Documents {
     /// Checks documents, and rebuilds their index if `fix` is set.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub(crate) async fn checked(&self, fix: bool) -> Result<Check, ServiceError> {
         if !self.evidence.has(Evidence::Documents).await? {
             return Ok(Check::sound(NAME, "there are none"));

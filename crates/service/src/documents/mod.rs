@@ -38,9 +38,6 @@ impl Documents {
     }
 
     /// A page of the documents of a project (of all, when `None`), by their paths; removed ones too.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn list(
         &self,
         project: Option<&Project>,

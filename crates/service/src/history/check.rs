@@ -14,9 +14,6 @@ const PAGE: usize = 200;
 
 impl History {
     /// Checks history, and rebuilds its index if `fix` is set.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub(crate) async fn checked(&self, fix: bool) -> Result<Check, ServiceError> {
         if !self.evidence.has(Evidence::History).await? {
             return Ok(Check::sound(NAME, "there is none"));

@@ -85,9 +85,6 @@ pub(crate) struct HistoryTombstoneLine {
 /// Whether what an export brings was forgotten here: there is its tombstone, if it has one, or one of its texts holds a text
 /// that was forgotten in all sessions. A session that was forgotten may have gone on, so what hooks reported of it counts
 /// by itself.
-///
-/// # Errors
-/// A failing store.
 pub(crate) async fn is_forgotten(
     write: &Write<'_>,
     tombstone: Option<HistoryTombstone>,

@@ -87,9 +87,6 @@ pub struct Facts {
 impl History {
     /// A past session with some of its exchanges, from the place `from` on, and what each proves; with their texts if these
     /// are wanted. `None` if there is no such session.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn exchanges(
         &self,
         id: &SessionId,
@@ -109,9 +106,6 @@ impl History {
     }
 
     /// The first of some exchanges whose text has a line like this one.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn exchange_with_line(
         &self,
         facts: &[Fact],

@@ -57,9 +57,6 @@ fn without_sub_agents(ids: Vec<SessionId>) -> Vec<SessionId> {
 impl History {
     /// The past sessions whose id begins so, without sub-agents of these; if there is none, those of the exchanges whose id
     /// begins so.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn sessions_like(&self, given: &str, limit: usize) -> Result<Vec<PastSession>, ServiceError> {
         let store = &self.base.store;
         let own = store.keys_by_prefix(Table::PastSession, given, LIKE_MAX).await?;
@@ -79,9 +76,6 @@ impl History {
     }
 
     /// The exchanges whose id begins so.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn exchanges_like(&self, given: &str, limit: usize) -> Result<Vec<Exchange>, ServiceError> {
         let Some(key) = ExchangeId::key_of_part(given) else { return Ok(Vec::new()) };
         let keys = self.base.store.keys_by_prefix(Table::Exchange, &key, limit).await?;
@@ -91,9 +85,6 @@ impl History {
     }
 
     /// What a session was asked first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn opening(&self, session: &SessionId) -> Result<Option<RedactedText>, ServiceError> {
         let first = self.base.store.exchanges().since(session, 0, 1).await?;
         Ok(first.into_iter().next().map(|exchange| exchange.title))

@@ -113,9 +113,6 @@ impl History {
     }
 
     /// The sessions that worked for a session, and those that worked for them.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn sub_agents(&self, session: &SessionId) -> Result<BTreeSet<SessionId>, ServiceError> {
         let (mut found, mut parents) = (BTreeSet::new(), vec![session.clone()]);
         while !parents.is_empty() && found.len() < SUB_AGENTS_MAX {

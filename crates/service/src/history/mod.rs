@@ -46,26 +46,17 @@ impl History {
     }
 
     /// Every source of an agent that was ever read or tried, with its state.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn sources(&self, agent: Agent) -> Result<Vec<Source>, ServiceError> {
         Ok(self.base.store.sources().of_agent(agent_slug(agent)).await?)
     }
 
     /// A source, by what it was read from.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn source(&self, agent: Agent, key: &str) -> Result<Option<Source>, ServiceError> {
         Ok(self.base.store.sources().by_id(&Source::id_of(agent_slug(agent), key)).await?)
     }
 
     /// Stores the state of a source without exchanges: it failed, is gone or excluded, or was merely touched.
     /// [`SourceRead::to_source`] makes one.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn put_source(&self, source: &Source) -> Result<(), ServiceError> {
         Ok(self.base.store.sources().put(source).await?)
     }
@@ -78,9 +69,6 @@ impl History {
 
     /// The sessions that have an exchange which begins or ends with one of these native ids, for
     /// [`cerebro_transcript::lineage`]: pairs of a native id and a session.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn owners(&self, native: &[&str]) -> Result<Vec<(String, SessionId)>, ServiceError> {
         let by_digest: std::collections::HashMap<String, &str> =
             native.iter().map(|id| (cerebro_core::domain::native_digest(id), *id)).collect();
@@ -91,17 +79,11 @@ impl History {
     }
 
     /// A past session.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn session(&self, id: &SessionId) -> Result<Option<PastSession>, ServiceError> {
         Ok(self.base.store.past_sessions().by_id(id).await?)
     }
 
     /// The past sessions of a project (of all, when `None`) that began last, newest first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn sessions(
         &self,
         project: Option<&Project>,
@@ -112,9 +94,6 @@ impl History {
     }
 
     /// The amount of history, and the number of sources in each state.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn counts(&self) -> Result<HistoryCounts, ServiceError> {
         Ok(self.base.store.history().counts().await?)
     }

@@ -58,9 +58,6 @@ impl Vectors {
 impl VectorSearch {
     /// The `k` exchanges nearest in meaning to a question. None of them when there is no model, when it does not answer in
     /// time, and when no exchange has a vector: the search goes on without.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn near_exchanges(
         &self,
         question: &RedactedText,

@@ -189,9 +189,6 @@ impl Past {
     }
 
     /// The index of the past, at the log's end.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub(crate) async fn past_index(&self) -> Result<Arc<Index>, ServiceError> {
         let mut held = self.held.known.lock().await;
         let known = self.followed(&mut held).await?;
@@ -248,9 +245,6 @@ impl Past {
     }
 
     /// Removes purged texts from the files of the index of the past.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub(crate) async fn purge_past(&self) -> Result<(), ServiceError> {
         let mut held = self.held.known.lock().await;
         if held.as_ref().is_none_or(|known| known.index.is_none()) {
@@ -300,9 +294,6 @@ impl Past {
     }
 
     /// Which of these memories the store held at a moment. `are_live` says of each whether it is live now.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn held_at(
         &self,
         are_live: &BTreeMap<MemoryId, bool>,

@@ -256,9 +256,6 @@ impl VectorSearch {
 
     /// The `k` memories nearest in meaning to a question, of those in `within` if it is given. `None` if there is no
     /// model or it does not answer in time; the search then uses words alone.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn vector_candidates(
         &self,
         projects: &Projects,
@@ -471,9 +468,6 @@ impl VectorSearch {
 
     /// The likeness of a memory to every other of its scope. `None` if they are too many to compare one by one, or if the
     /// model is not the one that searches ask.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn likeness(
         &self,
         memory: &Memory,

@@ -67,9 +67,6 @@ impl Intake {
     /// What an import would read, by agent, and what cannot be read. If it depends on the project which sessions are
     /// wanted, the beginnings of the files are read; nothing of them is stored. With `memory_files`, also the memory files
     /// in the folders of the newest sessions.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn preview(
         &self,
         request: &ImportRequest,

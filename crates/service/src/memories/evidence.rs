@@ -8,9 +8,6 @@ use cerebro_store::Write;
 
 impl Memories {
     /// The exchanges that a memory rests on: those that somebody named, and those that the claims cite from which it was made.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn evidence_of(&self, memory: &MemoryId) -> Result<Vec<ExchangeId>, ServiceError> {
         Ok(self.base.store.citations().of_memory(memory).await?)
     }

@@ -29,9 +29,6 @@ pub(crate) struct Reported {
 impl Memories {
     /// Destroys the prompts and summaries that hooks reported and that are meant, and keeps a tombstone of each. A
     /// dry run only counts.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn forget_reported(
         &self,
         caller: &Caller,

@@ -104,9 +104,6 @@ pub(crate) async fn admit(
 
 /// The notice for the person or agent that unarchives or restores a memory: another memory had the same text and no longer
 /// says it.
-///
-/// # Errors
-/// A failing store.
 pub(crate) async fn notice(write: &Write<'_>, memory: &Memory) -> Result<Option<Tombstone>, ServiceError> {
     let found = write.tombstones(SaidText::from(memory), None).await?;
     Ok(noted(&found, Some(memory)))
@@ -129,9 +126,6 @@ fn most_telling(tombstone: &Tombstone) -> (bool, Timestamp) {
 }
 
 /// Whether a text that nobody decided on is let in.
-///
-/// # Errors
-/// A failing store.
 pub(crate) async fn admits(
     write: &mut Write<'_>,
     saying: SaidText<'_>,
@@ -146,9 +140,6 @@ pub(crate) async fn admits(
 
 /// What of a session's summary still holds, if nobody decided on it now: the summary without the parts that do not hold.
 /// `None` if nothing is left.
-///
-/// # Errors
-/// A failing store.
 pub(crate) async fn still_held(
     write: &mut Write<'_>,
     scope: &Scope,
@@ -206,9 +197,6 @@ async fn outdated(
 
 /// The memories that say what holds now where some text repeats what no longer holds: corrected memories, and memories that
 /// took the place of others. Nothing is written.
-///
-/// # Errors
-/// A failing store.
 pub(crate) async fn corrected_in(
     store: &Store,
     scope: &Scope,

@@ -195,9 +195,6 @@ pub(crate) fn is_distilled(memory: &Memory) -> bool {
 
 impl Memories {
     /// The present handbook of a project, or of all, with all of its items.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn handbook(
         &self,
         project: Option<&Project>,
@@ -209,9 +206,6 @@ impl Memories {
 
     /// Updates the memories of a handbook to its present text and returns them. Equal text writes nothing, and a memory
     /// that somebody has rewritten is left alone.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn render_handbook(&self, project: Option<&Project>) -> Result<Vec<Memory>, ServiceError> {
         self.rendered_as(project, &[HANDBOOK_KEY, SUMMARY_KEY]).await
     }
@@ -226,9 +220,6 @@ impl Memories {
     }
 
     /// The drafts of skills in the handbook of a project, or in all handbooks.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn skills(&self, project: Option<&Project>) -> Result<Vec<(Project, Skill)>, ServiceError> {
         let sources = HandbookSources::of(&self.base.store).await?;
         let wanted = sources.projects().filter(|known| project.is_none_or(|project| project == *known));

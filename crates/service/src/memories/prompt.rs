@@ -44,9 +44,6 @@ impl Memories {
     }
 
     /// The prompts of a project, newest first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn prompts(
         &self,
         project: Option<&Project>,

@@ -22,9 +22,6 @@ pub struct PassageNotice {
 impl Memories {
     /// The notice of each of some passages, given with the scopes of their documents. A document is a person's file, so it
     /// stays as it is.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn passage_notices(
         &self,
         passages: &[(ChunkId, Scope)],

@@ -15,9 +15,6 @@ const COPIES_MAX: usize = 20;
 impl Memories {
     /// The memories that a consolidation merged into one, directly or through others, and that are not purged. A person who
     /// purges that one may want them purged too.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn merged_into(&self, id: &MemoryId) -> Result<Vec<MemoryId>, ServiceError> {
         let (mut found, mut level) = (Vec::new(), vec![*id]);
         for _ in 0..SUPERSEDED_DEPTH_MAX {
@@ -36,9 +33,6 @@ impl Memories {
 
     /// The memories in the archive that still say what a memory says: those that were merged into it, and those of the same
     /// type, title and content, at most [`COPIES_MAX`]. A person who deletes that one may want them deleted too.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn archived_copies(&self, id: &MemoryId) -> Result<Vec<MemoryId>, ServiceError> {
         let Some(memory) = self.base.store.memories().by_id(id).await?.filter(Memory::is_live) else {
             return Ok(Vec::new());

@@ -35,9 +35,6 @@ pub struct ListedTombstone {
 
 impl Memories {
     /// The texts that no longer hold, the latest first, each once; and how many notes of them there are in all.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn tombstones(&self, limit: usize) -> Result<(Vec<ListedTombstone>, usize), ServiceError> {
         let limit = limit.min(TOMBSTONES_LISTED_MAX);
         let mut tombstones = self.base.store.tombstones().latest(None, NOTES_MAX * limit).await?;
@@ -58,9 +55,6 @@ impl Memories {
 
     /// Removes the tombstones of one memory, so that its texts may be saved and imported like any other. Returns their
     /// number.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn forget_tombstones(&self, memory: &MemoryId) -> Result<usize, ServiceError> {
         let mut forgotten = 0;
         loop {

@@ -235,9 +235,6 @@ impl Memories {
     }
 
     /// Writes the index after a purge, so that no byte of the text stays in it until the next search.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub(crate) async fn flush_purged(&self) -> Result<(), ServiceError> {
         if self.base.is_indexed {
             self.index.ask(cerebro_search::lexical::Index::flush).await?;
@@ -247,9 +244,6 @@ impl Memories {
     }
 
     /// The prompts that contain what a memory says. A purge leaves them, so its answer names them.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn prompts_with(&self, id: &MemoryId) -> Result<Vec<PromptId>, ServiceError> {
         let Some(memory) = self.base.store.memories().by_id(id).await? else { return Ok(Vec::new()) };
         let text = memory.content.trim();
@@ -516,9 +510,6 @@ pub(crate) async fn purge(
 }
 
 /// Purges the rendered handbooks that may contain the items of a project, deleted ones too, with their revisions.
-///
-/// # Errors
-/// A failing store.
 pub(crate) async fn purge_rendered(
     write: &mut Write<'_>,
     session: &SessionId,
@@ -623,9 +614,6 @@ fn archive(
 }
 
 /// The insights that cite a memory and that nobody has revised since.
-///
-/// # Errors
-/// A failing store.
 async fn resting_on(write: &Write<'_>, memory: &MemoryId) -> Result<Vec<Memory>, ServiceError> {
     let ids = write.store().cycles().derived_from(memory).await?;
     let mut found = write.store().memories().by_ids(&ids).await?;

@@ -15,9 +15,6 @@ const USES_MAX: usize = 100_000;
 
 impl Recall {
     /// The signals that these weights ask for. A signal with weight zero is not read.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn beside(&self, weights: &Weights) -> Result<Arc<ExternalSignals>, ServiceError> {
         let mut beside = ExternalSignals::default();
         if weights.used > 0.0 {

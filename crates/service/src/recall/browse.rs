@@ -83,9 +83,6 @@ pub struct Browsed {
 
 impl Recall {
     /// A page of memories at any depth. The index has the order, the store has the rows.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub async fn browse(&self, request: BrowseRequest) -> Result<Browsed, ServiceError> {
         let BrowseRequest { project, scope, kind, deleted, offset, limit } = request;
         let selection = Selection { project, scope, kind, deleted, ..Selection::default() };
@@ -94,9 +91,6 @@ impl Recall {
     }
 
     /// Up to `limit` memories that meet the conditions, from the place `offset` in the list of all on.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub async fn select(
         &self,
         selection: &Selection,
@@ -149,9 +143,6 @@ impl Recall {
 
     /// The words of a question that no title has, each with words of titles that are spelt nearly like it. It searches the
     /// newest [`TITLES_MAX`] titles of the project and of the personal memories, or of all projects.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub async fn spelled(
         &self,
         query: &str,
@@ -176,9 +167,6 @@ impl Recall {
     }
 
     /// How many live memories there are of each type, the most frequent first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn types(&self) -> Result<Vec<(Kind, usize)>, ServiceError> {
         let mut types = self.base.store.memories().count_by_type().await?;
         types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.as_str().cmp(b.0.as_str())));
@@ -187,9 +175,6 @@ impl Recall {
 
     /// How many texts were written on each day (UTC) from `since` to `until`; days without any are
     /// left out. Every revision counts on the day it was written; those of deleted memories do not.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub async fn activity(
         &self,
         project: Option<&Project>,

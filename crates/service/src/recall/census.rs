@@ -99,9 +99,6 @@ impl CensusCache {
 
 impl Recall {
     /// What is known of every memory. It walks all of them when it is first asked.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(super) async fn census(&self) -> Result<Arc<Census>, ServiceError> {
         if let Some(census) = self.census.get() {
             return Ok(census);

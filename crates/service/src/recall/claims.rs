@@ -63,9 +63,6 @@ impl ClaimCache {
 
 impl Recall {
     /// The claims against each of some memories; memories without claims are left out.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn claimed(
         &self,
         ids: &[MemoryId],

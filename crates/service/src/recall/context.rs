@@ -158,9 +158,6 @@ impl Gathered {
 impl Recall {
     /// Gathers the context of a project, in which the caller's own session is not an earlier one. Marks can be added to its
     /// memories before it is written.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn context(&self, caller: &Caller, request: &ContextRequest) -> Result<Gathered, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         self.vectors.warm(&project);

@@ -47,9 +47,6 @@ impl FootingCache {
 
 impl Recall {
     /// The footing of each live one of some memories.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn footings(&self, ids: &[MemoryId]) -> Result<BTreeMap<MemoryId, Arc<Footing>>, ServiceError> {
         let book = &self.footings;
         let (mut known, changes) = {
@@ -79,9 +76,6 @@ impl Recall {
     }
 
     /// Replaces the anchors of a memory's revision. `false` if the memory has another revision by now or is gone.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn anchor(
         &self,
         id: &MemoryId,

@@ -147,9 +147,6 @@ impl Recall {
     }
 
     /// Ids and titles of the memories whose id begins with a part of one.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn resolve(&self, prefix: &str, limit: usize) -> Result<Vec<(MemoryId, String)>, ServiceError> {
         Ok(self.base.store.memories().by_prefix(prefix, limit).await?)
     }

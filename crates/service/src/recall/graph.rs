@@ -76,9 +76,6 @@ impl Recall {
 
 impl Recall {
     /// The live memories of a project that were written last, `limit` at most, and what relates them to each other.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub async fn graph_of_project(&self, project: &Project, limit: usize) -> Result<Graph, ServiceError> {
         let limit = limit.clamp(1, NODES_MAX);
         let selection = Selection { project: Some(project.clone()), ..Selection::default() };

@@ -80,9 +80,6 @@ impl HealthCache {
 
 impl Recall {
     /// The figures of a project, or of all. They may be reused from a moment ago: see [`Self::examine_health`].
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn health(&self, project: Option<&Project>) -> Result<Arc<Health>, ServiceError> {
         match self.health.get(project) {
             Some(health) => Ok(health),
@@ -92,9 +89,6 @@ impl Recall {
 
     /// Gathers new figures of a project, or of all. It walks all relations and signs, and all memories if it is the first
     /// to ask.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn examine_health(&self, project: Option<&Project>) -> Result<Arc<Health>, ServiceError> {
         let begun = Instant::now();
         let (now, store) = (self.base.now(), &self.base.store);
@@ -126,9 +120,6 @@ impl Recall {
     }
 
     /// The anchors of a project's memories, up to a bound.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn anchored(&self, project: &Project) -> Result<Vec<(MemoryId, Vec<Anchor>)>, ServiceError> {
         Ok(self.base.store.footings().anchored(project, ANCHORED_MAX).await?)
     }

@@ -77,9 +77,6 @@ pub fn flag_mark(flags: &[Flag]) -> Option<Mark> {
 
 impl Recall {
     /// The marks of each of some memories.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn marks(&self, ids: &[MemoryId]) -> Result<Marks, ServiceError> {
         let mut marks = self.old_marks(ids, None).await?;
         let footings = self.footings(ids).await?;
@@ -119,9 +116,6 @@ impl Recall {
     }
 
     /// The mark of a memory that is an insight of which a source was corrected, superseded or deleted since.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn source_mark(&self, id: &MemoryId) -> Result<Option<Mark>, ServiceError> {
         let footings = self.footings(std::slice::from_ref(id)).await?;
         Ok(self.source_marks(&footings).await?.into_iter().next().map(|(_, mark)| mark))
@@ -144,9 +138,6 @@ impl Recall {
 
     /// The marks of memories as they were at an earlier moment: what had superseded them by then, and the flags of
     /// their text at that time.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn past_marks(&self, ids: &[MemoryId], at: Timestamp) -> Result<Marks, ServiceError> {
         let mut marks = self.old_marks(ids, Some(at)).await?;
         for memory in self.base.store.memories().by_ids(ids).await? {

@@ -34,9 +34,6 @@ pub struct Pair {
 impl Recall {
     /// At most `limit` pairs that are not settled, the strongest first, each once, after the first `offset`. It walks all
     /// relations of the store.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn pairs(&self, which: Pairs, offset: usize, limit: usize) -> Result<Vec<Pair>, ServiceError> {
         let (kinds, least): (&[RelationKind], f64) = match which {
             Pairs::Claims => (&[RelationKind::Supersedes, RelationKind::Contradicts], 0.0),

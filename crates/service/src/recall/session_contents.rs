@@ -24,9 +24,6 @@ pub struct SessionContents {
 
 impl Recall {
     /// The first `limit` things that happened in a session after a moment.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn session_contents(
         &self,
         id: &SessionId,

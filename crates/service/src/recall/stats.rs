@@ -26,9 +26,6 @@ impl Recall {
     }
 
     /// Every project that has anything, with its counts. It walks all memories, unless the census is at hand.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, ServiceError> {
         let store = self.base.store.projects();
         Ok(match self.census.get() {
@@ -38,17 +35,11 @@ impl Recall {
     }
 
     /// The log after a number, in order.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn events(&self, after: u64, limit: usize) -> Result<Vec<Event>, ServiceError> {
         Ok(self.base.store.events().after(self.base.store.writer(), after, limit).await?)
     }
 
     /// Counts the rows of a project, or of all.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn stats(&self, project: Option<&Project>) -> Result<Stats, ServiceError> {
         Ok(Stats {
             counts: self.base.store.projects().counts(project).await?,

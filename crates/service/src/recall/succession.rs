@@ -129,9 +129,6 @@ impl SuccessionCache {
 
 impl Recall {
     /// All supersessions.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn succession(&self) -> Result<Arc<Succession>, ServiceError> {
         let ticket = match self.succession.0.get() {
             Ok(book) => return Ok(book),
@@ -145,9 +142,6 @@ impl Recall {
     }
 
     /// What there was of the supersessions' memories at a moment; `None` for the present.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn then(&self, at: Option<Timestamp>) -> Result<Option<Then>, ServiceError> {
         let Some(at) = at else { return Ok(None) };
         let book = self.succession().await?;

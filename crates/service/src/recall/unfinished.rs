@@ -31,9 +31,6 @@ pub(crate) struct LeftOff {
 impl Recall {
     /// The last unfinished session of a project that is known from its transcript only: it had things to do, or the person
     /// interrupted it. Sessions without a person do not count, nor those whose agent has finished a later one.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn left_off_in_history(
         &self,
         project: &Project,

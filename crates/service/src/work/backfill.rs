@@ -51,9 +51,6 @@ impl Journal {
     /// Adds to a session's piece of work what its hooks did not report, as far as its transcript has it. If hooks
     /// should have reported it, a gap records that. A session without any report of a hook has no piece of work and
     /// gets none, and a session that a person forgot gets nothing back.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn fill(&self, reading: Reading) -> Result<(), ServiceError> {
         let Reading { session, mut reports, unread } = reading;
         if self.held.retention.is_none() {

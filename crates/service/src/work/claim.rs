@@ -196,9 +196,6 @@ impl Journal {
     }
 
     /// The piece of work that the actor claimed last, of those that it still holds and that are not closed.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn held_last(&self, actor: &Actor) -> Result<Option<WorkId>, ServiceError> {
         if self.held.retention.is_none() {
             return Ok(None);

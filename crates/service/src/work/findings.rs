@@ -95,18 +95,12 @@ impl Journal {
     }
 
     /// The live memories that were made of a piece of work's findings.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn memories_of_work(&self, id: &WorkId) -> Result<Vec<Memory>, ServiceError> {
         let ids = self.base.store.edges().memories_of(id, TIED_MAX).await?;
         Ok(self.base.store.memories().by_ids(&ids).await?)
     }
 
     /// The pieces of work of an owner that a memory came from, the latest first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn works_of_memory(&self, owner: &str, id: &MemoryId) -> Result<Vec<WorkId>, ServiceError> {
         let tied = self.base.store.edges().works_of(id, TIED_MAX).await?;
         if tied.is_empty() {

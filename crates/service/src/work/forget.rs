@@ -18,9 +18,6 @@ impl Journal {
     /// Purges the texts of events that hooks reported and that are meant, or of any events with a text to forget; and the
     /// title of work of which nothing else is left, or whose title has the text. The events stay, without their texts, so
     /// the chain still verifies, and a tombstone of each text stays. Returns their number; a dry run only counts.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(crate) async fn forget(&self, what: Meant<'_>, run: Run) -> Result<usize, ServiceError> {
         let mut purged = 0;
         let mut pages = self.base.store.works().walk(PAGE);

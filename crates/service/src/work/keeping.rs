@@ -150,9 +150,6 @@ impl Journal {
     }
 
     /// Counts open pieces of work by their state. It reads rows only and folds nothing.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn sweep(&self) -> Result<Swept, ServiceError> {
         let (now, mut before) = (self.base.now(), Timestamp::MAX);
         let mut swept = Swept::default();

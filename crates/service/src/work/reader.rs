@@ -29,9 +29,6 @@ const IDLE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 
 impl Journal {
     /// Pieces of work of the actor's owner, the latest active first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn list(&self, actor: &Actor, query: WorkQuery) -> Result<Vec<ListedWork>, ServiceError> {
         let limit = query.limit.clamp(1, WORKS_LISTED_MAX);
         let now = self.base.now();
@@ -126,9 +123,6 @@ impl Journal {
     }
 
     /// Pieces of work of the actor's owner with effects of unknown outcome, and these effects.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn unsettled(&self, actor: &Actor) -> Result<Vec<(Work, Vec<IntentState>)>, ServiceError> {
         let mut unsettled = Vec::new();
         let mut before = Timestamp::MAX;

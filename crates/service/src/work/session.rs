@@ -7,9 +7,6 @@ use crate::{Caller, Journal, ServiceError};
 
 impl Journal {
     /// The piece of work of the actor's session with its state, if there is one.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn of_session(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
         if self.held.retention.is_none() {
             return Ok(None);

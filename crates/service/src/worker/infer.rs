@@ -77,9 +77,6 @@ impl Worker {
     }
 
     /// Queues the job for a memory, if there is a chat model.
-    ///
-    /// # Errors
-    /// A failing store.
     pub(super) async fn want_claims(&self, memory: &Memory) -> Result<(), ServiceError> {
         if (self.vectors.embedding().inference.wanted)() {
             let kind = JobKind::InferRelations;

@@ -88,9 +88,6 @@ impl Worker {
     }
 
     /// See [`Spending::spent_today`].
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn spent_today(&self) -> Result<Spent, ServiceError> {
         self.spending.spent_today().await
     }
@@ -123,9 +120,6 @@ impl Worker {
 
     /// Pauses the worker or ends the pause; this survives restarts. Returns when the worker has noticed, or after a short
     /// while if it is in a long step.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn pause(&self, paused: bool) -> Result<(), ServiceError> {
         self.base.store.worker().pause(paused).await?;
         let mut states = self.jobs.queue(JobKind::Embed).states();

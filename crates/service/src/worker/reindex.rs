@@ -44,25 +44,16 @@ impl Worker {
     }
 
     /// The counts of jobs, and whether memories are still being searched for missing vectors.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn job_counts(&self) -> Result<(JobCounts, bool), ServiceError> {
         Ok((self.base.store.jobs().counts().await?, self.backfill.is_under_way()))
     }
 
     /// The jobs of one state.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn jobs(&self, state: JobState, limit: usize) -> Result<Vec<ListedJob>, ServiceError> {
         Ok(self.base.store.jobs().in_state(state, limit).await?)
     }
 
     /// Queues the dead letters again and returns their number.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn retry(&self) -> Result<usize, ServiceError> {
         let count = self.base.store.jobs().retry_dead().await?;
         self.jobs.poke();

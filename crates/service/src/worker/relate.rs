@@ -12,9 +12,6 @@ const MENTIONS: Provenance<'_> = Provenance { method: "mentions", model: None };
 impl Worker {
     /// Replaces the relations of a memory: shared files, symbols, error codes and packages, and an unusual likeness of the
     /// vectors that a model just made. Nothing is written for a memory that was revised meanwhile; its next job does that.
-    ///
-    /// # Errors
-    /// A failing store or index.
     pub(super) async fn relate(
         &self,
         memory: &Memory,

@@ -189,9 +189,6 @@ impl Write<'_> {
 
 impl History<'_> {
     /// The texts that were forgotten in all sessions.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn forgotten_texts(self) -> Result<Arc<ForgottenTexts>, StoreError> {
         if let Some(known) = self.0.forgotten_texts.held() {
             return Ok(known);
@@ -205,9 +202,6 @@ impl History<'_> {
     }
 
     /// The records of these texts, made with any secret, the latest first.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn records_of_forgotten_texts(self) -> Result<Vec<ForgottenText>, StoreError> {
         let vars = Vars::new().limit(TEXTS_MAX);
         self.0.select::<Row, ForgottenText>(TABLE, statement::FORGOTTEN_TEXT_LIST, vars).await

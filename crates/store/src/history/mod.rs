@@ -171,9 +171,6 @@ impl Write<'_> {
     }
 
     /// The past session as it will be after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, StoreError> {
         match self.tables().history.sessions.iter().find(|(session, _)| session.id == *id) {
             Some((session, _)) => Ok(Some(session.clone())),
@@ -182,18 +179,12 @@ impl Write<'_> {
     }
 
     /// Whether one of these tombstones will exist after this commit.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn has_history_tombstone(&self, asked: &[HistoryTombstone]) -> Result<bool, StoreError> {
         let here = self.tables().history.tombstones.iter().any(|tombstone| asked.contains(tombstone));
         Ok(here || !self.store().history().tombstones_among(asked).await?.is_empty())
     }
 
     /// The digest that the exchange will have after this commit, if it exists.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn exchange_digest(&self, id: &ExchangeId) -> Result<Option<String>, StoreError> {
         let put = self.tables().history.exchanges.iter().find(|full| full.exchange.id == *id);
         match put {

@@ -28,9 +28,6 @@ noun! {
 
 impl ExchangeVectors<'_> {
     /// Those of some exchanges that need no vector of a model: they have it, or were tried often enough.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn embedded(
         self,
         model: &StoredModel,
@@ -49,9 +46,6 @@ impl ExchangeVectors<'_> {
 
     /// Notes that a model is about to be given the text of an exchange. `false` if the exchange is gone or has another
     /// text.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn begin(self, model: &StoredModel, exchange: &Exchange) -> Result<bool, StoreError> {
         let vars = of(model, exchange).at("at", exchange.at);
         self.change(statement::EXCHANGE_VECTOR_BEGIN, vars).await
@@ -59,9 +53,6 @@ impl ExchangeVectors<'_> {
 
     /// Puts the vector of an exchange after [`Self::begin`]. `false` if the exchange is gone or has another
     /// text.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn put(
         self,
         model: &StoredModel,
@@ -80,9 +71,6 @@ impl ExchangeVectors<'_> {
     }
 
     /// A page of the vectors of exchanges that a model made, in order of id.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn page(
         self,
         model: &StoredModel,
@@ -103,18 +91,12 @@ impl ExchangeVectors<'_> {
     }
 
     /// Removes the vectors of exchanges.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn remove(self, ids: &[ExchangeId]) -> Result<(), StoreError> {
         let vars = Vars::new().list("ids", ids.iter().map(record));
         self.0.retry_on_conflict(statement::EXCHANGE_VECTOR_REMOVE, vars).await.map(drop)
     }
 
     /// Removes the vectors of the oldest exchanges beyond `keep`. How many went.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn trim(self, keep: usize) -> Result<usize, StoreError> {
         let vars = Vars::new().count("keep", keep);
         let gone = one(self.0.changed::<i64>(TABLE, statement::EXCHANGE_VECTOR_TRIM, vars).await?);

@@ -84,9 +84,6 @@ impl TryFrom<VitalRow> for CountedMemory {
 
 impl Memories<'_> {
     /// A page of all memories as they are counted, in order of id, deleted ones included. An empty page is the end.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn counted_page(
         self,
         after: Option<&MemoryId>,
