@@ -18,7 +18,7 @@ macro_rules! noun {
     ($(#[$doc:meta])* $method:ident: $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub struct $name<'a>(&'a Store);
+        pub struct $name<'a>(pub(crate) &'a Store);
 
         impl Store {
             $(#[$doc])*

@@ -71,15 +71,9 @@ impl ProjectCount {
     }
 }
 
-/// The projects, and what they hold.
-#[derive(Clone, Copy)]
-pub struct Projects<'a>(pub(super) &'a Store);
-
-impl Store {
+noun! {
     /// The projects, and what they hold.
-    pub fn projects(&self) -> Projects<'_> {
-        Projects(self)
-    }
+    projects: Projects
 }
 
 impl Projects<'_> {

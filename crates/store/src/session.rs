@@ -174,15 +174,9 @@ impl Write<'_> {
     }
 }
 
-/// The sessions.
-#[derive(Clone, Copy)]
-pub struct Sessions<'a>(pub(super) &'a Store);
-
-impl Store {
+noun! {
     /// The sessions.
-    pub fn sessions(&self) -> Sessions<'_> {
-        Sessions(self)
-    }
+    sessions: Sessions
 }
 
 impl<'a> Sessions<'a> {

@@ -82,15 +82,9 @@ impl Part for VectorChanges {
     }
 }
 
-/// The vectors of memories.
-#[derive(Clone, Copy)]
-pub struct Vectors<'a>(pub(super) &'a Store);
-
-impl Store {
+noun! {
     /// The vectors of memories.
-    pub fn vectors(&self) -> Vectors<'_> {
-        Vectors(self)
-    }
+    vectors: Vectors
 }
 
 impl Vectors<'_> {
