@@ -65,32 +65,20 @@ impl WorkerState {
 }
 
 /// The handles of the loops, one for each kind of job.
-pub(crate) struct Jobs {
-    embed: Queue,
-    infer: Queue,
-    distil: Queue,
-    derive: Queue,
-}
+pub(crate) struct Jobs([Queue; JobKind::ALL.len()]);
 
 impl Jobs {
     pub(crate) fn new() -> Self {
-        Self { embed: Queue::new(), infer: Queue::new(), distil: Queue::new(), derive: Queue::new() }
+        Self(JobKind::ALL.map(|_| Queue::new()))
     }
 
     /// The handle of the loop over one kind of job.
     pub(crate) fn queue(&self, kind: JobKind) -> &Queue {
-        match kind {
-            JobKind::Embed => &self.embed,
-            JobKind::InferRelations => &self.infer,
-            JobKind::Distil => &self.distil,
-            JobKind::Derive => &self.derive,
-        }
+        &self.0[kind as usize]
     }
 
     /// Makes all loops look again at once, because a person changed something.
     pub(crate) fn poke(&self) {
-        for kind in JobKind::ALL {
-            self.queue(kind).poke();
-        }
+        self.0.iter().for_each(Queue::poke);
     }
 }
