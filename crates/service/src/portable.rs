@@ -5,6 +5,8 @@
 
 mod line;
 
+pub(crate) use line::project;
+
 use crate::{
     Door, Service, ServiceError, distil, documents, guard, history,
     memories::supersede::may_supersede,
@@ -49,6 +51,14 @@ pub struct Imported {
     pub unchanged: usize,
     /// Lines that were refused: their number within the batch, and why.
     pub skipped: Vec<(usize, String)>,
+}
+
+/// The rows of a page as lines, each with its id.
+async fn lines<R, L: for<'a> From<&'a R>>(
+    page: impl Future<Output = Result<Vec<(String, R)>, StoreError>>,
+    line: impl Fn(L) -> Line,
+) -> Result<Vec<(String, Line)>, ServiceError> {
+    Ok(page.await?.into_iter().map(|(key, row)| (key, line(L::from(&row)))).collect())
 }
 
 /// Most rows of one page of a part.
@@ -101,66 +111,35 @@ impl Service {
     }
 
     async fn page(&self, table: Table, after: Option<&str>) -> Result<Vec<(String, Line)>, ServiceError> {
-        fn lines<R>(rows: &[(String, R)], line: impl Fn(&R) -> Line) -> Vec<(String, Line)> {
-            rows.iter().map(|(key, row)| (key.clone(), line(row))).collect()
-        }
-        let store = &self.base.store;
-        Ok(match table {
-            Table::Session => {
-                lines(&store.sessions().page(after, PAGE_MAX).await?, |row| Line::Session(row.into()))
-            }
-            Table::Memory => {
-                lines(&store.memories().page(after, PAGE_MAX).await?, |row| Line::Memory(row.into()))
-            }
-            Table::Revision => {
-                lines(&store.revisions().page(after, PAGE_MAX).await?, |row| Line::Revision(row.into()))
-            }
-            Table::Prompt => {
-                lines(&store.prompts().page(after, PAGE_MAX).await?, |row| Line::Prompt(row.into()))
-            }
+        let (store, limit) = (&self.base.store, page_max(table));
+        match table {
+            Table::Session => lines(store.sessions().page(after, limit), Line::Session).await,
+            Table::Memory => lines(store.memories().page(after, limit), Line::Memory).await,
+            Table::Revision => lines(store.revisions().page(after, limit), Line::Revision).await,
+            Table::Prompt => lines(store.prompts().page(after, limit), Line::Prompt).await,
             Table::CreatedIn | Table::Follows | Table::WorkedIn => {
-                lines(&store.edges().page(table, after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
+                lines(store.edges().page(table, after, limit), Line::Edge).await
             }
-            Table::Cites => {
-                lines(&store.citations().page(after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
-            }
-            Table::Supersedes => {
-                lines(&store.supersessions().page(after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
-            }
+            Table::Cites => lines(store.citations().page(after, limit), Line::Edge).await,
+            Table::Supersedes => lines(store.supersessions().page(after, limit), Line::Edge).await,
             Table::HistoryTombstone => {
-                lines(&store.history().page_of_tombstones(after, PAGE_MAX).await?, |row| {
-                    Line::HistoryTombstone(row.into())
-                })
+                lines(store.history().page_of_tombstones(after, limit), Line::HistoryTombstone).await
             }
-            Table::PastSession => lines(&store.past_sessions().page(after, PAGE_MAX).await?, |row| {
-                Line::PastSession(row.into())
-            }),
-            Table::Candidate => {
-                lines(&store.candidates().page(after, PAGE_MAX).await?, |row| Line::Candidate(row.into()))
-            }
+            Table::PastSession => lines(store.past_sessions().page(after, limit), Line::PastSession).await,
+            Table::Candidate => lines(store.candidates().page(after, limit), Line::Candidate).await,
             Table::Exchange => {
-                let page = store.exchanges().page(after, PAGE_MAX).await?;
-                let full = store
-                    .exchanges()
-                    .with_texts(page.into_iter().map(|(_, exchange)| exchange).collect())
-                    .await?;
+                let page = store.exchanges().page(after, limit).await?;
+                let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
+                let full = store.exchanges().with_texts(exchanges).await?;
                 let line = |full: &FullExchange| Line::Exchange(full.into());
-                full.iter().map(|full| (full.exchange.id.key().to_owned(), line(full))).collect()
+                Ok(full.iter().map(|full| (full.exchange.id.key().to_owned(), line(full))).collect())
             }
-            Table::Document => {
-                lines(&store.documents().page(after, PAGE_MAX).await?, |row| Line::Document(row.into()))
-            }
-            Table::Chunk => {
-                lines(&store.chunks().page(after, PAGE_MAX).await?, |row| Line::Chunk(row.into()))
-            }
-            Table::Work => lines(&store.works().page(after, PAGE_MAX).await?, |row| Line::Work(row.into())),
-            Table::WorkEvent => lines(&store.works().page_of_events(after, PAGE_MAX).await?, |row| {
-                Line::WorkEvent(row.into())
-            }),
-            Table::Artifact => lines(&store.artifacts().page(after, page_max(table)).await?, |row| {
-                Line::Artifact(row.into())
-            }),
-        })
+            Table::Document => lines(store.documents().page(after, limit), Line::Document).await,
+            Table::Chunk => lines(store.chunks().page(after, limit), Line::Chunk).await,
+            Table::Work => lines(store.works().page(after, limit), Line::Work).await,
+            Table::WorkEvent => lines(store.works().page_of_events(after, limit), Line::WorkEvent).await,
+            Table::Artifact => lines(store.artifacts().page(after, limit), Line::Artifact).await,
+        }
     }
 
     /// A page of one piece of work in the form of an export: its row, its events, and after each its artifact, if it
@@ -305,9 +284,9 @@ async fn take_line(write: &mut Write<'_>, known: &journal::KnownJournal, line: &
         Line::PastSession(line) => history::past_session(write, line).await,
         Line::Exchange(line) => history::exchange(write, line).await,
         Line::Candidate(line) => distil::candidate(write, line).await,
-        Line::Work(line) => Ok(journal::work(write, known, line).await??),
-        Line::WorkEvent(line) => Ok(journal::event(write, line).await??),
-        Line::Artifact(line) => Ok(journal::artifact(write, line).await??),
+        Line::Work(line) => journal::work(write, known, line).await,
+        Line::WorkEvent(line) => journal::event(write, line).await,
+        Line::Artifact(line) => journal::artifact(write, line).await,
         Line::Document(line) => documents::document(write, line).await,
         Line::Chunk(line) => documents::chunk(write, line).await,
     }

@@ -153,7 +153,8 @@ pub(crate) async fn tombstone(write: &mut Write<'_>, line: HistoryTombstoneLine)
     Ok(true)
 }
 
-fn session_id(text: &str) -> Result<SessionId, String> {
+/// The id of a session, without secrets.
+pub(crate) fn session_id(text: &str) -> Result<SessionId, String> {
     SessionId::parse(&redact_name(text))
         .map_err(|error| format!("session `{}`: {error}", redact_secrets(text)))
 }

@@ -18,7 +18,8 @@ pub(super) mod tests;
 
 pub use commit::{HistoryBatch, HistoryCommitted, SourceRead};
 pub(super) use export::{
-    ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, is_forgotten, past_session, tombstone,
+    ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, is_forgotten, past_session, session_id,
+    tombstone,
 };
 pub use facts::{Fact, Facts, FactsAbout, Fix, Links};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};

@@ -391,7 +391,7 @@ fn memory_id(text: &str) -> Result<MemoryId, String> {
 }
 
 /// A project; what names none is of the general one.
-fn project(text: &str) -> Result<Project, String> {
+pub(crate) fn project(text: &str) -> Result<Project, String> {
     if text.is_empty() {
         return Ok(Project::general());
     }

@@ -14,11 +14,10 @@ use super::{
 use crate::{
     Journal, ServiceError, history,
     moment::{storable, storable_if_any},
+    portable::{Taking, project},
 };
-use cerebro_core::domain::{
-    HistoryTombstone, Project, SessionId, Timestamp, WorkId, limits::AGENT_NAME_CHARS_MAX,
-};
-use cerebro_core::redact::{RedactedText, redact_json, redact_name, redact_secrets, redact_text};
+use cerebro_core::domain::{HistoryTombstone, Timestamp, WorkId, limits::AGENT_NAME_CHARS_MAX};
+use cerebro_core::redact::{RedactedText, redact_json, redact_secrets, redact_text};
 use cerebro_core::text;
 use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work, chain, limits, seal::unhex};
 use cerebro_store::{Artifact, ForgottenTexts, StoredEvent, StoredWork, Write};
@@ -149,7 +148,7 @@ impl TryFrom<WorkLine> for StoredWork {
             title: redact_text(&line.title).value.one_line().cut_chars(limits::TITLE_CHARS_MAX),
             key: line.key.map(|key| plain("key", key, limits::KEY_CHARS_MAX)).transpose()?,
             name: None,
-            session: line.session.as_deref().map(session).transpose()?,
+            session: line.session.as_deref().map(history::session_id).transpose()?,
             agent: redact_text(&line.agent).value.one_line().cut_chars(AGENT_NAME_CHARS_MAX),
             parent: line.parent.as_deref().map(work_id).transpose()?,
             forked_from: forked.map(|id| (id, line.forked_at.unwrap_or_default())),
@@ -238,18 +237,6 @@ fn mac(text: &str) -> Result<Mac, String> {
     unhex(text).map(Mac).ok_or_else(|| "a MAC has 64 hexadecimal digits".to_owned())
 }
 
-fn session(text: &str) -> Result<SessionId, String> {
-    SessionId::parse(&redact_name(text))
-        .map_err(|error| format!("session `{}`: {error}", redact_secrets(text)))
-}
-
-fn project(text: &str) -> Result<Project, String> {
-    if text.is_empty() {
-        return Ok(Project::general());
-    }
-    Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
-}
-
 /// A name as it is, because a MAC covers it. One with a secret in it is refused.
 fn plain(field: &str, given: String, max: usize) -> Result<String, String> {
     let chars = given.chars().count();
@@ -267,18 +254,12 @@ pub(crate) struct KnownJournal {
     pruned: BTreeSet<WorkId>,
 }
 
-/// Whether a line brought something new, or why it was refused.
-type Taking = Result<Result<bool, String>, ServiceError>;
-
 /// Imports a piece of work.
 pub(crate) async fn work(write: &mut Write<'_>, known: &KnownJournal, line: WorkLine) -> Taking {
-    let mut stored = match StoredWork::try_from(line) {
-        Ok(stored) => stored,
-        Err(why) => return Ok(Err(why)),
-    };
+    let mut stored = StoredWork::try_from(line)?;
     let work = &stored.work;
     if known.pruned.contains(&work.id) {
-        return Ok(Err(format!("work `{}` was pruned here", work.id)));
+        return Err(format!("work `{}` was pruned here", work.id).into());
     }
     if let Some(here) = write.work(&work.id).await? {
         let why = format!("work `{}` is here already in another state; it stays as it is", work.id);
@@ -286,7 +267,7 @@ pub(crate) async fn work(write: &mut Write<'_>, known: &KnownJournal, line: Work
         let here = WorkLine::from(&here);
         let (title, project, mac) = (here.title.clone(), here.project.clone(), here.mac.clone());
         let same = WorkLine { project, title, mac, ..WorkLine::from(&stored) } == here;
-        return Ok(if same { Ok(false) } else { Err(why) });
+        return if same { Ok(false) } else { Err(why.into()) };
     }
     if work.key_id != known.key_id {
         // A chain of another home cannot be continued here: it is not found by its name, and no seal covers it.
@@ -294,7 +275,7 @@ pub(crate) async fn work(write: &mut Write<'_>, known: &KnownJournal, line: Work
     } else if let Some(name) = name_of(work) {
         // Without its name, it would look as if somebody had removed the name.
         if !write.is_free_work_name(&name).await? {
-            return Ok(Err(format!("work `{}` has a key or session that another one has here", work.id)));
+            return Err(format!("work `{}` has a key or session that another one has here", work.id).into());
         }
         stored.work.name = Some(name);
     }
@@ -304,7 +285,7 @@ pub(crate) async fn work(write: &mut Write<'_>, known: &KnownJournal, line: Work
         stored.work.title = RedactedText::default();
     }
     write.import_work(&stored);
-    Ok(Ok(true))
+    Ok(true)
 }
 
 /// The name that a piece of work has in its home. A session's closed piece of work may have lost it to a later one.
@@ -315,12 +296,9 @@ fn name_of(work: &Work) -> Option<String> {
 
 /// Imports an event of a piece of work that is in the store.
 pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking {
-    let StoredEvent { work, mut kept } = match StoredEvent::try_from(line) {
-        Ok(event) => event,
-        Err(why) => return Ok(Err(why)),
-    };
+    let StoredEvent { work, mut kept } = StoredEvent::try_from(line)?;
     let Some(owner) = write.work(&work).await? else {
-        return Ok(Err(format!("work `{work}` of the event is not here")));
+        return Err(format!("work `{work}` of the event is not here").into());
     };
     if let Some(here) = write.work_event(&work, kept.seq).await? {
         let same = ChainedEvent { body: here.body.clone(), salt: here.salt.clone(), ..kept.clone() } == here;
@@ -328,10 +306,10 @@ pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking 
         let same = same && (here.body.is_none() || kept.body.is_none() || here.body == kept.body);
         let why =
             format!("event {} of work `{work}` is here already and another; it stays as it is", kept.seq);
-        return Ok(if same { Ok(false) } else { Err(why) });
+        return if same { Ok(false) } else { Err(why.into()) };
     }
     if kept.seq == 0 || kept.seq > owner.work.seq {
-        return Ok(Err(format!("work `{work}` has no place for event {}", kept.seq)));
+        return Err(format!("work `{work}` has no place for event {}", kept.seq).into());
     }
     let tombstone = HistoryTombstone::of_event(&kept.commitment.hex());
     let holds = |forgotten: &ForgottenTexts| {
@@ -341,26 +319,26 @@ pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking 
         (kept.body, kept.salt) = (None, None);
     }
     write.import_work_event(&owner, kept);
-    Ok(Ok(true))
+    Ok(true)
 }
 
 /// Imports an artifact of an event that is in the store.
 pub(crate) async fn artifact(write: &mut Write<'_>, line: ArtifactLine) -> Taking {
     if chain::artifact_id(line.text.as_bytes()) != line.id || line.text.len() > limits::ARTIFACT_BYTES_MAX {
-        return Ok(Err("an artifact is not what its name says".to_owned()));
+        return Err("an artifact is not what its name says".to_owned().into());
     }
     if write.has_artifact(&line.id).await? {
-        return Ok(Ok(false));
+        return Ok(false);
     }
     let Some(whole) = unchanged(&line.text) else {
-        return Ok(Err(format!("artifact `{}` has something secret in it", line.id)));
+        return Err(format!("artifact `{}` has something secret in it", line.id).into());
     };
     let holds = |forgotten: &ForgottenTexts| holds_json(&whole, |text| forgotten.are_in(text));
     if history::is_forgotten(write, None, holds).await? {
-        return Ok(Err(format!("artifact `{}` was forgotten here", line.id)));
+        return Err(format!("artifact `{}` was forgotten here", line.id).into());
     }
     write.import_artifact(packed(whole.as_bytes())?);
-    Ok(Ok(true))
+    Ok(true)
 }
 
 impl From<&Artifact> for ArtifactLine {
