@@ -1,32 +1,14 @@
 //! The changes of one call: rows of some tables, the events that record them, and the script that commits both.
 //!
 //! A table takes part with a type that holds its changes and implements [`Part`], in the table's own file, and with
-//! a field of [`Tables`]. [`Changes::record`] is the only access to the tables, so no change is made without its
+//! a line of [`Tables`]. [`Changes::record`] is the only access to the tables, so no change is made without its
 //! event.
 
 use surrealdb::types::{SurrealValue, Value, Variables};
 
 use super::{
-    arrangement::ArrangementChanges,
-    citation::CitationChanges,
-    cycle::CycleChanges,
-    distil::DistilChanges,
-    document::DocumentChanges,
-    edge::EdgeChanges,
     event::EventRow,
-    former::FormerChanges,
-    history::HistoryChanges,
-    job::JobChanges,
-    memory::MemoryChanges,
-    prompt::PromptChanges,
-    revision::RevisionChanges,
-    seal::SealChanges,
-    session::SessionChanges,
     statement::{self, Statement},
-    supersession::SupersessionChanges,
-    tombstone::TombstoneChanges,
-    vector::VectorChanges,
-    work::WorkChanges,
 };
 use cerebro_core::domain::{
     Event, EventKind, Memory, MemoryId, Project, Prompt, Session, SessionId, Timestamp,
@@ -38,59 +20,43 @@ pub(super) trait Part {
     fn add_to(&self, commit: &mut CommitScript);
 }
 
-/// The changes, by table.
-#[derive(Default)]
-pub(super) struct Tables {
-    pub sessions: SessionChanges,
-    pub memories: MemoryChanges,
-    pub revisions: RevisionChanges,
-    pub prompts: PromptChanges,
-    pub edges: EdgeChanges,
-    pub supersessions: SupersessionChanges,
-    pub tombstones: TombstoneChanges,
-    pub former: FormerChanges,
-    pub jobs: JobChanges,
-    pub vectors: VectorChanges,
-    pub works: WorkChanges,
-    pub seals: SealChanges,
-    pub history: HistoryChanges,
-    pub distil: DistilChanges,
-    pub citations: CitationChanges,
-    pub arrangements: ArrangementChanges,
-    pub cycles: CycleChanges,
-    pub documents: DocumentChanges,
+macro_rules! tables {
+    ($($table:ident: $changes:ty,)+) => {
+        /// The changes, by table.
+        #[derive(Default)]
+        pub(super) struct Tables {
+            $(pub $table: $changes,)+
+        }
+
+        impl Tables {
+            /// In the order in which a commit writes them.
+            fn parts(&self) -> [&dyn Part; [$(stringify!($table)),+].len()] {
+                [$(&self.$table),+]
+            }
+        }
+    };
 }
 
-impl Tables {
-    /// In the order in which a commit writes them.
-    fn parts(&self) -> [&dyn Part; 18] {
-        // Destructured, so that a new table does not compile until it is listed here.
-        let Self {
-            sessions,
-            memories,
-            revisions,
-            prompts,
-            edges,
-            supersessions,
-            tombstones,
-            former,
-            jobs,
-            vectors,
-            works,
-            seals,
-            history,
-            distil,
-            citations,
-            arrangements,
-            cycles,
-            documents,
-        } = self;
-        // The rows at the ends of an edge come before the edge.
-        [
-            sessions, memories, works, revisions, prompts, edges, supersessions, tombstones, former, jobs,
-            vectors, seals, history, distil, citations, arrangements, cycles, documents,
-        ]
-    }
+// The rows at the ends of an edge come before the edge.
+tables! {
+    sessions: crate::session::SessionChanges,
+    memories: crate::memory::MemoryChanges,
+    works: crate::work::WorkChanges,
+    revisions: crate::revision::RevisionChanges,
+    prompts: crate::prompt::PromptChanges,
+    edges: crate::edge::EdgeChanges,
+    supersessions: crate::supersession::SupersessionChanges,
+    tombstones: crate::tombstone::TombstoneChanges,
+    former: crate::former::FormerChanges,
+    jobs: crate::job::JobChanges,
+    vectors: crate::vector::VectorChanges,
+    seals: crate::seal::SealChanges,
+    history: crate::history::HistoryChanges,
+    distil: crate::distil::DistilChanges,
+    citations: crate::citation::CitationChanges,
+    arrangements: crate::arrangement::ArrangementChanges,
+    cycles: crate::cycle::CycleChanges,
+    documents: crate::document::DocumentChanges,
 }
 
 /// The changes of one call. They are committed together or not at all.
