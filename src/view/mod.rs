@@ -9,7 +9,6 @@ mod work;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::Value;
 
 use crate::answer::{
     Text, daemon,
@@ -29,21 +28,6 @@ pub use past::{Exchange, Past, Ran};
 pub use question::{history, saves, whole};
 pub use vitals::{problems, spent, vitals};
 pub use work::{Work, no_work, work_facts};
-
-/// A text in an answer, on one line; empty if it is missing.
-pub fn text(value: &Value, name: &str) -> String {
-    value[name].as_str().map(clean_line).unwrap_or_default()
-}
-
-/// A moment in an answer.
-pub fn moment(value: &Value, name: &str) -> Option<Timestamp> {
-    value[name].as_str().and_then(|text| text.parse().ok())
-}
-
-/// The items of a list in an answer.
-pub fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    value[name].as_array().into_iter().flatten()
-}
 
 /// A memory in a list.
 #[derive(Debug, Clone, Default, PartialEq)]
