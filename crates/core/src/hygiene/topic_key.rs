@@ -233,6 +233,26 @@ mod tests {
     }
 
     #[test]
+    fn each_type_has_its_family() {
+        for (family, kinds) in [
+            ("architecture", &["architecture", "design", "adr", "refactor"][..]),
+            ("bug", &["bug", "bugfix", "fix", "incident", "hotfix"]),
+            ("decision", &["decision"]),
+            ("pattern", &["pattern", "convention", "guideline"]),
+            ("config", &["config", "setup", "infra", "ci"]),
+            ("discovery", &["discovery", "investigation", "root-cause"]),
+            ("learning", &["learning"]),
+            ("preference", &["preference"]),
+            ("session", &["session_summary"]),
+        ] {
+            for kind in kinds {
+                let key = suggest(Some(kind), Some("Green Tea, twice!"), None);
+                assert_eq!(key, format!("{family}/green-tea-twice"), "type {kind}");
+            }
+        }
+    }
+
+    #[test]
     fn suggestions() {
         let long = "word ".repeat(60);
         let long_key = format!("topic/{}", &slug(&long)[..99]);
@@ -254,6 +274,11 @@ mod tests {
             ("manual", "Fixed the N+1 query", "", "bug/fixed-the-n-1-query"),
             ("manual", "Setup of CI", "fix", "config/setup-of-ci"),
             ("manual", "Prefix tables", "", "topic/prefix-tables"),
+            ("manual", "We decided on Postgres", "The decision fell.", "decision/we-decided-on-postgres"),
+            ("manual", "Naming convention of the modules", "", "pattern/naming-convention-of-the-modules"),
+            ("decision", "  Use   Rust_2024 / Tokio?  ", "", "decision/use-rust-2024-tokio"),
+            ("config", "config/ci cache", "", "config/ci-cache"),
+            ("decision", "Архитектура кэша", "", "decision/архитектура-кэша"),
             ("manual", "Login loop", "The root cause was a cookie", "discovery/login-loop"),
             ("concept", "Event design", "", "architecture/event-design"),
             ("whatever", "Notes", "plain", "topic/notes"),
