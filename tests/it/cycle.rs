@@ -13,7 +13,7 @@ const TEXT: &str = "The upload worker retries a failed part three times and wait
                     it tells whoever asked that the part could not be stored and what the server said about it";
 
 /// A memory of an export, long past.
-fn line(id: &str, title: &str, content: &str, more: Value) -> String {
+fn line(id: &str, title: &str, content: &str, more: Value) -> Value {
     let at = "2024-01-05T10:00:00.000001Z";
     let mut line = json!({
         "kind": "memory", "id": id, "project": "demo", "scope": "project", "type": "discovery", "title": title,
@@ -23,7 +23,7 @@ fn line(id: &str, title: &str, content: &str, more: Value) -> String {
     for (name, value) in more.as_object().unwrap() {
         line[name] = value.clone();
     }
-    line.to_string()
+    line
 }
 
 /// A home with what there is to tidy: two that say the same, one that differs in a number, six that happened long ago, and
@@ -54,10 +54,7 @@ pub fn untidy() -> Home {
         let (id, title) = (format!("h{n}aaaaaaaaaa"), format!("Walrus walk {n}"));
         lines.push(line(&id, &title, &format!("It went to the ice {n} times."), episode.clone()));
     }
-    let file = home.work().join("old.jsonl");
-    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 }).to_string();
-    std::fs::write(&file, format!("{header}\n{}\n", lines.join("\n"))).unwrap();
-    home.run(&["import", &file.to_string_lossy()]).success();
+    home.import(&lines).success();
     home
 }
 
@@ -70,7 +67,7 @@ fn log_bytes(home: &Home) -> u64 {
 
 /// The ids that are archived, and that are live.
 fn archived(home: &Home) -> (BTreeSet<String>, usize) {
-    let memories: Vec<Value> = home.export().into_iter().filter(|line| line["kind"] == "memory").collect();
+    let memories = home.memories();
     let archived = memories.iter().filter(|line| line["archived_at"].is_string());
     (archived.map(|line| line["id"].as_str().unwrap().to_owned()).collect(), memories.len())
 }

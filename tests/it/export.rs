@@ -314,7 +314,7 @@ fn imported_personal_memories_belong_to_no_project() {
     let (home, done) = imported(&lines);
     assert_eq!(done.code(), 1, "{done:?}");
     assert!(done.stderr.contains("`a/b`") && done.stderr.contains("held by"), "{done:?}");
-    let held: Vec<Value> = home.export().into_iter().filter(|line| line["kind"] == "memory").collect();
+    let held = home.memories();
     let ids: Vec<&str> = held.iter().filter_map(|line| line["id"].as_str()).collect();
     assert_eq!(ids, ["aaaaaaaaaaaa", "cccccccccccc"], "the batch is taken but for the rival");
     assert_eq!(held[0]["project"], "");
@@ -342,7 +342,7 @@ fn a_moment_that_cannot_be_stored_is_refused_and_a_validity_for_ever_kept() {
     }
     let (home, done) = imported(&lines);
     assert_eq!((done.code(), done.stderr.matches("cannot be stored").count()), (1, 4), "{done:?}");
-    let held: Vec<Value> = home.export().into_iter().filter(|line| line["kind"] == "memory").collect();
+    let held = home.memories();
     assert_eq!(held.len(), 1, "{held:#?}");
     assert!(held[0]["valid_until"].as_str().unwrap().starts_with("2160-"), "{held:#?}");
     let file = home.work().join("lines.jsonl");

@@ -1,29 +1,13 @@
 //! Ways in which a corrected or destroyed text might return: other spelling, other scopes, sessions, consolidations,
 //! projects and moments.
 
-use std::fs;
-
 use crate::cycle::untidy;
 use crate::purge::holders;
-use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, memory_line, wait_for};
 
 /// Imports lines as an export of another home; returns how many memories or sessions are new.
-fn import(home: &Home, name: &str, lines: &[Value]) -> u64 {
-    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
-    let text: String = std::iter::once(&header).chain(lines).map(|line| format!("{line}\n")).collect();
-    let file = home.work().join(format!("{name}.jsonl"));
-    fs::write(&file, text).unwrap();
-    let output = home.run(&["import", &file.to_string_lossy(), "--json"]).stdout;
-    serde_json::from_str::<Value>(&output).unwrap()["created"].as_u64().unwrap()
-}
-
-fn memory_line(id: &str, title: &str, content: &str) -> Value {
-    let at = "2026-01-01T00:00:00Z";
-    json!({
-        "kind": "memory", "id": id, "project": "demo", "scope": "project", "type": "manual", "title": title,
-        "content": content, "agent": "other", "revision": 1, "duplicate_count": 0, "created_at": at, "updated_at": at,
-        "last_seen_at": at,
-    })
+fn import(home: &Home, lines: &[Value]) -> u64 {
+    serde_json::from_str::<Value>(&home.import(lines).stdout).unwrap()["created"].as_u64().unwrap()
 }
 
 fn letter(n: usize) -> char {
@@ -51,7 +35,7 @@ fn a_text_of_symbols_is_recognised_whatever_its_blanks() {
         let refused = agent.refused("mem_save", json!({ "title": "Otherwise", "content": form }));
         assert!(refused.contains(&id), "{between:?}: {refused}");
         let line = memory_line(&format!("imported{n}aaa").replace(char::is_numeric, "b"), "Otherwise", &form);
-        assert_eq!(import(&home, &n.to_string(), &[line]), 0, "{between:?}");
+        assert_eq!(import(&home, &[line]), 0, "{between:?}");
     }
 }
 
@@ -109,7 +93,7 @@ fn texts_that_differ_in_a_unit_symbol_path_or_date_are_different() {
             |what: &str| format!("The marmot ledger number {n} {what} the whole budget of its gateway.");
         corrected(&mut agent, &format!("Pair {n}"), &text(other));
         let id = format!("importedz{}{}", letter(n / 26), letter(n % 26)) + "a";
-        assert_eq!(import(&home, &id, &[memory_line(&id, &format!("Pair {n}"), &text(one))]), 1, "{one}");
+        assert_eq!(import(&home, &[memory_line(&id, &format!("Pair {n}"), &text(one))]), 1, "{one}");
     }
 }
 
@@ -121,7 +105,7 @@ fn a_corrected_personal_text_is_guarded_in_every_project() {
     let saved = agent.ok("mem_save", json!({ "title": "Commits", "content": text, "scope": "personal" }));
     let id = saved.str("id").to_owned();
     agent.ok("mem_update", json!({ "id": id, "content": "They begin with the area." }));
-    assert_eq!(import(&home, "personal", &[memory_line("importedaaaa", "Commits", text)]), 0);
+    assert_eq!(import(&home, &[memory_line("importedaaaa", "Commits", text)]), 0);
     let refused = agent.refused("mem_save", json!({ "title": "Commits", "content": text }));
     assert!(refused.contains(&id), "{refused}");
     // What one project corrected may hold elsewhere.
@@ -142,12 +126,12 @@ fn no_session_and_no_reused_id_revives_a_text() {
         "kind": "session", "id": "elsewhere-1", "project": "demo", "agent": "other", "started_at": at, "seen_at": at,
         "ended_at": at, "summary": text,
     });
-    import(&home, "session", &[session]);
+    import(&home, &[session]);
     let stored = home.export().into_iter().find(|line| line["id"] == "elsewhere-1").unwrap();
     assert_eq!(stored["summary"], Value::Null, "{stored}");
     let mut own = memory_line(&id, "Ledger", text);
     own["revision"] = json!(9);
-    assert_eq!(import(&home, "own", &[own]), 0);
+    assert_eq!(import(&home, &[own]), 0);
     assert!(!agent.get(&id).text.contains("5432"));
     let before = home.export_text();
     // It is recognised even after a purge and a compaction.
@@ -160,7 +144,7 @@ fn no_session_and_no_reused_id_revives_a_text() {
     let lines: Vec<Value> = export.into_iter().filter(|line| line["id"] == json!(gone)).collect();
     let mut other = lines[0].clone();
     other["id"] = json!("importedaaaa");
-    assert_eq!(import(&home, "purged", &[lines[0].clone(), other]), 0);
+    assert_eq!(import(&home, &[lines[0].clone(), other]), 0);
     assert!(!home.export_text().contains("6432"));
     assert!(home.export_text().contains(before.lines().nth(1).unwrap()));
     home.run(&["doctor"]).success();

@@ -1,8 +1,6 @@
 //! Corrected texts in an import: as personal ones, inside longer texts, and in whatever wraps them.
 
-use std::fs;
-
-use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
+use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, memory_line};
 
 const TITLE: &str = "Upload retries";
 const TEXT: &str =
@@ -62,24 +60,17 @@ fn wrapped(text: &str) -> Vec<String> {
 
 /// Imports memories with these titles and contents; returns those that were let in.
 fn let_in(home: &Home, name: &str, scope: &str, texts: &[(String, String)]) -> Vec<String> {
-    let at = "2026-01-01T00:00:00Z";
     let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
-    let line = |n: usize, (title, content): &(String, String)| {
+    let line = |(n, (title, content)): (usize, &(String, String))| {
         let id = format!("{name:a<9}{}{}{}", &scope[1..2], letter(n / 26), letter(n));
-        let project = if scope == "personal" { "" } else { "demo" };
-        let memory = json!({
-            "kind": "memory", "id": id, "project": project, "scope": scope, "type": "manual",
-            "title": title, "content": content, "agent": "other", "revision": 1, "duplicate_count": 0, "created_at": at,
-            "updated_at": at, "last_seen_at": at,
-        });
-        format!("{memory}\n")
+        let mut line = memory_line(&id, title, content);
+        line["scope"] = json!(scope);
+        line["project"] = json!(if scope == "personal" { "" } else { "demo" });
+        line
     };
-    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
-    let lines: String = texts.iter().enumerate().map(|(n, text)| line(n, text)).collect();
-    let file = home.work().join(format!("{name}-{scope}.jsonl"));
-    fs::write(&file, format!("{header}\n{lines}")).unwrap();
+    let lines: Vec<Value> = texts.iter().enumerate().map(line).collect();
     let before: Vec<Value> = home.export();
-    home.run(&["import", &file.to_string_lossy(), "--json"]);
+    home.import(&lines);
     let memories =
         home.export().into_iter().filter(|line| line["kind"] == "memory" && !before.contains(line));
     memories
@@ -220,12 +211,8 @@ fn a_text_of_several_sentences_does_not_come_back_inside_a_longer_one() {
 #[test]
 fn a_revision_does_not_bring_back_what_another_memory_no_longer_says() {
     let (home, _agent) = without("corrected");
-    let at = "2026-01-01T00:00:00Z";
-    let memory = json!({
-        "kind": "memory", "id": "revisedaaaaa", "project": "demo", "scope": "project", "type": "manual",
-        "title": "Uploads", "content": "See the handbook of this month.", "agent": "other", "revision": 2,
-        "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
-    });
+    let mut memory = memory_line("revisedaaaaa", "Uploads", "See the handbook of this month.");
+    memory["revision"] = json!(2);
     let mut revision = memory.clone();
     let fields = [
         ("kind", json!("revision")),
@@ -233,15 +220,12 @@ fn a_revision_does_not_bring_back_what_another_memory_no_longer_says() {
         ("revision", json!(1)),
         ("title", json!(TITLE)),
         ("content", json!(TEXT)),
-        ("at", json!(at)),
+        ("at", memory["created_at"].clone()),
     ];
     for (name, value) in fields {
         revision[name] = value;
     }
-    let file = home.work().join("revised.jsonl");
-    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
-    fs::write(&file, format!("{header}\n{memory}\n{revision}\n")).unwrap();
-    let said = home.run(&["import", &file.to_string_lossy()]);
+    let said = home.import(&[memory, revision]);
     assert!(said.stderr.contains("no longer says") || said.stdout.contains("no longer says"), "{said:?}");
     assert!(!home.export().iter().any(|line| line["kind"] == "revision" && line["memory"] == "revisedaaaaa"));
 }
@@ -337,22 +321,17 @@ fn a_summary_in_an_import_comes_without_what_no_longer_holds() {
     let (home, _agent) = without("corrected");
     let at = "2026-01-01T00:00:00Z";
     let summary = format!("## Done\n- {TEXT}\n- Looked at all of the dashboards\n");
-    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
     let session = json!({
         "kind": "session", "id": "elsewhere-1", "project": "demo", "agent": "other", "started_at": at, "seen_at": at,
         "ended_at": at, "summary": summary,
     });
-    let memory = json!({
-        "kind": "memory", "id": "summaryaaaaa", "project": "demo", "scope": "project", "type": "session_summary",
-        "title": "Session summary", "content": summary, "agent": "other", "revision": 1, "duplicate_count": 0,
-        "created_at": at, "updated_at": at, "last_seen_at": at, "topic_key": "session/elsewhere-1/summary",
-    });
+    let mut memory = memory_line("summaryaaaaa", "Session summary", &summary);
+    memory["type"] = json!("session_summary");
+    memory["topic_key"] = json!("session/elsewhere-1/summary");
     let mut other = session.clone();
     other["id"] = json!("elsewhere-2");
     other["summary"] = json!(format!("## What\n\n{TEXT}\n"));
-    let file = home.work().join("summary.jsonl");
-    fs::write(&file, format!("{header}\n{session}\n{other}\n{memory}\n")).unwrap();
-    home.run(&["import", &file.to_string_lossy(), "--json"]);
+    home.import(&[session, other, memory]);
     let texts: Vec<String> = home
         .export()
         .iter()

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
-use crate::support::{Home, Value, json, scaled, wait_for};
+use crate::support::{Home, Value, copy, json, scaled, wait_for};
 
 /// Asserts that a home has what a fresh import of `from` gives.
 #[track_caller]
@@ -28,18 +28,6 @@ fn assert_like_a_clean_import(home: &Home) {
 
 fn names(sessions: &[Value]) -> Vec<String> {
     sessions.iter().map(|session| format!("{} {}", session["session"], session["total"])).collect()
-}
-
-fn copy(from: &std::path::Path, into: &std::path::Path) {
-    fs::create_dir_all(into).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let target = into.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 #[test]

@@ -45,10 +45,6 @@ fn planned(home: &Home, requests: u64) -> Value {
     })
 }
 
-fn memories(home: &Home) -> Vec<Value> {
-    home.export().into_iter().filter(|line| line["kind"] == "memory").collect()
-}
-
 #[test]
 fn an_insight_is_reviewed_added_and_undone_to_the_byte() {
     let invented = [
@@ -148,7 +144,7 @@ fn a_purged_source_is_removed_from_plans_and_insights() {
     let derived = plan["steps"][0]["id"].as_str().unwrap();
     assert!(agent.get(derived).text.contains("heartbeat"));
     agent.ok("mem_delete", json!({ "id": fourth, "hard": true }));
-    let texts: Vec<Value> = memories(&home).into_iter().map(|line| line["content"].clone()).collect();
+    let texts: Vec<Value> = home.memories().into_iter().map(|line| line["content"].clone()).collect();
     assert!(!texts.iter().any(|text| text.as_str().unwrap().contains("quiet for 30 seconds")), "{texts:?}");
 }
 

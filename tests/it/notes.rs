@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::backup::furnished;
+use crate::own_files::edit;
 use crate::support::{Home, Value, alter, finish, json};
 
 /// Every file below a folder, by its path from there.
@@ -43,12 +44,6 @@ fn file(dir: &Path, part: &str) -> PathBuf {
     let name =
         names.keys().find(|name| name.contains(part)).unwrap_or_else(|| panic!("no {part} in {names:?}"));
     dir.join(name)
-}
-
-fn edit(path: &Path, from: &str, to: &str) {
-    let text = fs::read_to_string(path).unwrap();
-    assert!(text.contains(from), "{from} is not in {text}");
-    fs::write(path, text.replace(from, to)).unwrap();
 }
 
 #[test]

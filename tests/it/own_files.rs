@@ -49,7 +49,7 @@ fn read(path: &Path) -> String {
 }
 
 /// Replaces a text in a file and returns the new content.
-fn edit(path: &Path, from: &str, to: &str) -> String {
+pub fn edit(path: &Path, from: &str, to: &str) -> String {
     let text = read(path);
     assert!(text.contains(from), "{from} is not in {text}");
     let text = text.replace(from, to);

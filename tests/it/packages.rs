@@ -1,28 +1,8 @@
 //! Cerebro's packages for hosts: if a host has one, set-up adds nothing to it.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use crate::support::{Home, json};
-
-/// Every file below a folder, with its content.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let bytes = fs::read(&path).unwrap();
-                found.insert(path, bytes);
-            }
-        }
-    }
-    found
-}
+use crate::support::{Home, json, tree};
 
 #[test]
 fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
@@ -30,7 +10,7 @@ fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
     home.write(".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": true}}\n");
     home.write(".codex/config.toml", "[plugins.\"cerebro@cerebro\"]\nenabled = true\n");
     home.write(".gemini/extensions/cerebro/gemini-extension.json", "{\"name\": \"cerebro\"}\n");
-    let before = files(&home.user());
+    let before = tree(&home.user());
     for (agent, removal) in [
         ("claude-code", "claude plugin uninstall"),
         ("codex", "codex plugin remove"),
@@ -40,12 +20,12 @@ fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
         assert_eq!(answer["files"], json!([]), "{answer}");
         assert!(answer["notes"].to_string().contains(removal), "{answer}");
     }
-    assert_eq!(files(&home.user()), before);
+    assert_eq!(tree(&home.user()), before);
     let left = home.json(&["uninstall"]);
     for words in ["claude plugin uninstall", "codex plugin remove", "gemini extensions uninstall"] {
         assert!(left["notes"].to_string().contains(words), "{words}: {left}");
     }
-    assert_eq!(files(&home.user()), before);
+    assert_eq!(tree(&home.user()), before);
     let listed = home.json(&["setup"]).to_string();
     assert!(listed.contains("claude-code"), "{listed}");
 

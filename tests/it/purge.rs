@@ -191,15 +191,12 @@ fn anchors_tombstones_and_plans_contain_no_purged_text() {
     let project = agent.get(&kept)["project"].clone();
     // An old memory that says the same is merged into it.
     let at = "2024-01-05T10:00:00.000001Z";
-    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
     let line = json!({
         "kind": "memory", "id": "aaaaaaaaaaaa", "project": project, "scope": "project", "type": "manual",
         "title": "Fossaresque start", "content": text.to_uppercase(), "agent": "test", "revision": 1,
         "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
     });
-    let file = home.work().join("old.jsonl");
-    std::fs::write(&file, format!("{header}\n{line}\n")).unwrap();
-    home.run(&["import", &file.to_string_lossy()]).success();
+    home.import(&[line]).success();
     home.json(&["consolidate"]);
     let applied = home.json(&["consolidate", "--apply"]);
     assert_eq!((&applied["cycle"]["merge"], &applied["cycle"]["done"]), (&json!(1), &json!(2)), "{applied}");

@@ -3,14 +3,7 @@
 use crate::support::{
     AGENTS_MAY_PURGE, Agent, FaultyProvider, Home, Provider, Scene, Value, alter, json, wait_for, word,
 };
-
-/// Waits until the worker has nothing to do.
-fn drained(home: &Home) {
-    wait_for("the queue to drain", || {
-        let worker = home.json(&["worker", "status"]);
-        (worker["state"] == "idle" && worker["queue_depth"] == 0 && worker["filling"].is_null()).then_some(())
-    });
-}
+use crate::worker::drained;
 
 fn graph(home: &Home, id: &str) -> Value {
     home.json(&["graph", id, "--depth", "1"])

@@ -28,11 +28,6 @@ fn found(agent: &mut Agent, query: &str, id: &str) -> Duration {
     begun.elapsed()
 }
 
-/// The memories of the store, by the export of a home.
-fn memories(home: &Home) -> Vec<Value> {
-    home.export().into_iter().filter(|line| line["kind"] == "memory").collect()
-}
-
 /// The events of all homes.
 fn all_events(homes: &[Home]) -> Vec<Value> {
     homes.iter().flat_map(Home::events).collect()
@@ -194,7 +189,7 @@ fn a_server_that_dies_loses_nothing_and_doubles_nothing() {
     assert!(errors >= 3, "not every outage was met by a call: {errors}");
     assert!(total >= 2 * count, "{total}");
     assert_eq!(saved.len(), total, "an id was given twice");
-    let held = memories(&homes[1]);
+    let held = homes[1].memories();
     let ids: BTreeSet<String> = held.iter().map(|memory| memory["id"].as_str().unwrap().to_owned()).collect();
     assert!(saved.is_subset(&ids), "acknowledged saves are gone");
     let titles: BTreeSet<String> = held.iter().map(|memory| memory["title"].to_string()).collect();

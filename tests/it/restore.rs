@@ -7,7 +7,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::backup::{backed_up, files, furnished};
-use crate::support::{FaultyProvider, Home, Value, json, wait_for, word};
+use crate::support::{FaultyProvider, Home, Value, copy, json, wait_for, word};
 
 const END: &str = "-- cerebro backup end ";
 
@@ -101,19 +101,6 @@ fn a_restore_into_a_home_whose_memory_is_on_a_server_is_refused() {
     assert_eq!(refused.code(), 1, "{refused:?}");
     assert!(refused.stderr.contains("wss://db.example"), "{refused:?}");
     assert!(!home.data().join("store").exists());
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, &target).unwrap();
-        }
-    }
 }
 
 #[test]

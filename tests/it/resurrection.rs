@@ -5,7 +5,7 @@ use std::fs;
 use crate::backup::backed_up;
 use crate::cycle::untidy;
 use crate::hooks::report;
-use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
+use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, memory_line};
 
 const CONFIG: &str = "agent_hard_delete = true\n[work]\ntools = true\n";
 
@@ -70,17 +70,10 @@ const AUTOMATIC: [(&str, Way); 9] = [
 ];
 
 fn import(home: &Home, _: &mut Agent, of: &Corrected<'_>, n: usize, text: &str) {
-    let at = "2026-01-01T00:00:00Z";
-    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
-    let memory = json!({
-        "kind": "memory", "id": format!("imported{}aaa", ["a", "b", "c", "d"][n % 4]), "project": of.project,
-        "scope": "project", "type": "manual", "title": "Something else", "content": text, "agent": "other",
-        "revision": 1, "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
-    });
-    let file = home.work().join(format!("{}-{n}.jsonl", of.door));
-    fs::write(&file, format!("{header}\n{memory}\n")).unwrap();
-    let imported: Value =
-        serde_json::from_str(&home.run(&["import", &file.to_string_lossy(), "--json"]).stdout).unwrap();
+    let id = format!("imported{}aaa", ["a", "b", "c", "d"][n % 4]);
+    let mut memory = memory_line(&id, "Something else", text);
+    memory["project"] = json!(of.project);
+    let imported: Value = serde_json::from_str(&home.import(&[memory]).stdout).unwrap();
     assert_eq!(imported["created"], 0, "{imported}");
 }
 

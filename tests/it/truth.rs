@@ -341,19 +341,16 @@ fn imports_and_hooks_revive_no_corrected_text() {
     ];
     for (at, form) in forms.iter().enumerate() {
         // Through an import, under another id and another title.
-        let mut lines = vec![json!({ "kind": "header", "format": "cerebro", "version": 1 }).to_string()];
+        let mut lines = Vec::new();
         let exported = export.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         for (mut line, letter) in exported.filter(|line| line["kind"] == "memory").zip('a'..) {
             line["id"] = json!(format!("imported{}aa{letter}", ["a", "b", "c", "d"][at]));
             line["content"] = json!(form(line["content"].as_str().unwrap_or_default()));
             line["title"] = json!(format!("Otherwise {at}"));
             line["session"] = Value::Null;
-            lines.push(line.to_string());
+            lines.push(line);
         }
-        let file = home.work().join(format!("{at}.jsonl"));
-        std::fs::write(&file, lines.join("\n")).unwrap();
-        let finished = home.run(&["import", &file.to_string_lossy(), "--json"]);
-        let imported: Value = serde_json::from_str(&finished.stdout).unwrap_or_default();
+        let imported: Value = serde_json::from_str(&home.import(&lines).stdout).unwrap_or_default();
         assert_eq!(imported["created"], 0, "{at}: {imported}");
         // As notes in a folder.
         let notes = home.folder(&format!("notes{at}/demo"));

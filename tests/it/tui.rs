@@ -1,6 +1,5 @@
 //! The screens of `cerebro tui`, whole, over a real daemon; and the stream of calls that they show.
 
-use std::fmt::Write as _;
 use std::time::Instant;
 
 use cerebro::tui::Next;
@@ -29,8 +28,8 @@ fn moment(minutes: i64) -> String {
 }
 
 /// The lines of an export with so many memories in so many sessions, two threads of them.
-fn store(memories: usize, sessions: usize) -> String {
-    let mut lines = vec![json!({ "kind": "header", "format": "cerebro", "version": 1 })];
+fn store(memories: usize, sessions: usize) -> Vec<Value> {
+    let mut lines = Vec::new();
     let at = |session: usize| 1_440 * 24 * session as i64 / sessions as i64 + 7 * session as i64;
     for n in 0..sessions {
         lines.push(json!({
@@ -79,17 +78,12 @@ fn store(memories: usize, sessions: usize) -> String {
         edges.push(json!({ "kind": "edge", "name": "FOLLOWS", "from": format!("session-{n:03}"), "to": format!("session-{:03}", n - 2), "at": moment(at(n)) }));
     }
     lines.extend(edges);
-    lines.iter().fold(String::new(), |mut text, line| {
-        let _ = writeln!(text, "{line}");
-        text
-    })
+    lines
 }
 
 fn filled(memories: usize, sessions: usize) -> Home {
     let home = Home::new();
-    let file = home.work().join("all.jsonl");
-    std::fs::write(&file, store(memories, sessions)).unwrap();
-    home.run(&["import", file.to_str().unwrap()]).success();
+    home.import(&store(memories, sessions)).success();
     // The next daemon shows only the calls of the test.
     home.run(&["daemon", "stop"]).success();
     home

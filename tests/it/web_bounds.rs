@@ -1,6 +1,6 @@
 //! `cerebro web`: every page is bounded, whatever is stored, and a link leads to the rest of each text.
 
-use crate::support::{Browser, Home, alter, json};
+use crate::support::{Browser, Home, Value, alter, json};
 
 /// Largest page, in bytes.
 const PAGE_BYTES_MAX: usize = 60_000;
@@ -85,13 +85,9 @@ fn a_hundred_and_fifty_projects_are_listed_page_by_page() {
             "type": "discovery", "title": format!("Memory {n}"), "content": "x", "agent": "test", "revision": 1,
             "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
         })
-        .to_string()
     };
-    let lines: Vec<String> = (0..150).map(line).collect();
-    let file = home.work().join("projects.jsonl");
-    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 }).to_string();
-    std::fs::write(&file, format!("{header}\n{}\n", lines.join("\n"))).unwrap();
-    home.run(&["import", &file.to_string_lossy()]).success();
+    let lines: Vec<Value> = (0..150).map(line).collect();
+    home.import(&lines).success();
     let browser = Browser::open(&home);
     let (mut path, mut seen, mut pages) = (Some("/projects".to_owned()), 0, 0);
     while let Some(next) = path {

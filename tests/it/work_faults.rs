@@ -11,15 +11,12 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::hooks::report;
 use crate::support::{Agent, Disk, Home, Value, json, scaled};
+use crate::work_hooks::works;
 
 const ROUNDS: usize = 50;
 const NOTES_PER_ROUND: usize = 12;
 /// How many events a full disk meets.
 const FULL: u64 = 40;
-
-fn works(home: &Home) -> Vec<Value> {
-    home.json(&["work", "list", "--state", "all", "--all-projects"])["works"].as_array().unwrap().clone()
-}
 
 fn texts(home: &Home, work: &str) -> Vec<String> {
     let lines = home.run(&["work", "export", work]).success();

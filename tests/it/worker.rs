@@ -9,7 +9,7 @@ fn worker(home: &Home) -> Value {
 }
 
 /// Waits until everything is embedded.
-fn drained(home: &Home) -> Value {
+pub fn drained(home: &Home) -> Value {
     wait_for("the queue to drain", || {
         let worker = worker(home);
         (worker["state"] == "idle" && worker["queue_depth"] == 0 && worker["filling"].is_null())

@@ -9,6 +9,7 @@ mod faulty_disk;
 mod faulty_provider;
 mod home;
 pub mod http;
+mod import;
 mod model;
 mod network;
 mod provider;
@@ -30,6 +31,7 @@ pub use disk::Disk;
 pub use faulty_disk::FaultyDisk;
 pub use faulty_provider::{Behavior, FaultyProvider};
 pub use home::{Finished, Home, finish, kill, tree};
+pub use import::memory_line;
 pub use model::{library, model_files, model_folder, model_home};
 pub use network::{Watch, internet_sockets};
 pub use provider::{Provider, Scene};
@@ -105,6 +107,19 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
         if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
     }
     found
+}
+
+/// Copies a folder with everything in it.
+pub fn copy(from: &Path, into: &Path) {
+    std::fs::create_dir_all(into).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let target = into.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }
 
 /// `n` different words that look like prose to an index: letters only.
