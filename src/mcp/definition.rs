@@ -51,8 +51,6 @@ const fn takes(name: &'static str, form: Form, description: &'static str) -> Arg
 struct Definition {
     operation: Operation,
     title: &'static str,
-    /// Whether a client that defers tools should load its schema at the start.
-    hot: bool,
     description: &'static str,
     arguments: &'static [Argument],
 }
@@ -61,12 +59,14 @@ const PROJECT: Argument = takes("project", Form::Text, "default: this workspace'
 const KIND: Form = Form::Choice(&Nature::NAMES);
 const SCOPE: Form = Form::Choice(&["project", "personal"]);
 
+/// Those whose schemas a client that defers tools should load at the start.
+const HOT: [Operation; 3] = [Operation::Context, Operation::Save, Operation::Search];
+
 /// In the order of the contract. A tool without a definition does not compile.
 const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::SessionStart,
         title: "Start session",
-        hot: false,
         description: "Starts or resumes a session and binds this connection to it. Repeating it is harmless.",
         arguments: &[
             takes("id", Form::Text, "session id; default: this connection's"),
@@ -79,7 +79,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::SessionEnd,
         title: "End session",
-        hot: false,
         description: "Ends a session, with a summary if given.",
         arguments: &[
             takes("session_id", Form::Text, "default: the current one"),
@@ -89,7 +88,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::SessionSummary,
         title: "Summarise session",
-        hot: false,
         description: "Stores the session's summary, searchable; a second call revises it. Give content, or the parts.",
         arguments: &[
             takes("session_id", Form::Text, "default: the current one"),
@@ -104,7 +102,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::Context,
         title: "Recent context",
-        hot: true,
         description: "What to read first: an unfinished earlier session, pinned and recent memories, session summaries, prompts.",
         arguments: &[
             PROJECT,
@@ -116,7 +113,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::Save,
         title: "Save memory",
-        hot: true,
         description: "Saves what is worth knowing later; the reply means it is on disk. With a topic_key that exists, \
                       that memory gets a new revision. similar names memories you may want to update instead.",
         arguments: &[
@@ -144,7 +140,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::Update,
         title: "Update memory",
-        hot: false,
         description: "Changes fields of a memory; the old text stays as a revision.",
         arguments: &[
             needs("id", Form::Text, "memory id"),
@@ -170,14 +165,12 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::Delete,
         title: "Delete memory",
-        hot: false,
         description: "Hides a memory; a person can restore it. hard destroys its text and revisions for good, if the user allows it.",
         arguments: &[needs("id", Form::Text, "memory id"), takes("hard", Form::Flag, "default false")],
     },
     Definition {
         operation: Operation::SuggestTopicKey,
         title: "Suggest topic key",
-        hot: false,
         description: "Suggests a stable topic_key for a subject, and names existing ones near it. Give a title or content.",
         arguments: &[
             takes("type", Form::Text, "type of the memory"),
@@ -188,7 +181,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::Search,
         title: "Search memories",
-        hot: true,
         description: "Finds memories by a question, words or an exact identifier. Hits are short: read the few you need with \
                       mem_get_observation. match tells how well the best one answers; elsewhere names other projects that have better.",
         arguments: &[
@@ -210,7 +202,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::GetObservation,
         title: "Read memory",
-        hot: false,
         description: "One memory, whole: content, session, related memories and, with history, its revisions.",
         arguments: &[
             needs("id", Form::Text, "memory id"),
@@ -223,7 +214,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::Timeline,
         title: "Timeline",
-        hot: false,
         description: "What happened before and after a memory: memories, prompts and session borders in order of time.",
         arguments: &[
             needs("id", Form::Text, "memory id"),
@@ -235,7 +225,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::SavePrompt,
         title: "Save prompt",
-        hot: false,
         description: "Keeps what the user asked for, for later context.",
         arguments: &[
             needs("content", Form::Text, "the prompt"),
@@ -246,7 +235,6 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     Definition {
         operation: Operation::Stats,
         title: "Statistics",
-        hot: false,
         description: "Counts, sizes and the state of the daemon and its worker.",
         arguments: &[takes("project", Form::Text, "only this project; default: all")],
     },
@@ -257,7 +245,6 @@ const WORK_DEFINITIONS: [Definition; 4] = [
     Definition {
         operation: Operation::WorkBegin,
         title: "Begin work",
-        hot: false,
         description: "Begins a piece of work with steps and claims it; what you note survives a crash. With a key, \
                       beginning twice is beginning once.",
         arguments: &[
@@ -272,7 +259,6 @@ const WORK_DEFINITIONS: [Definition; 4] = [
     Definition {
         operation: Operation::WorkNote,
         title: "Note work",
-        hot: false,
         description: "Notes one event of a piece of work. Before an effect on the world (a release, a payment, a \
                       pull request) note intent with a key, afterwards confirmed or failed: the answer tells \
                       whether it was tried before.",
@@ -292,7 +278,6 @@ const WORK_DEFINITIONS: [Definition; 4] = [
     Definition {
         operation: Operation::WorkLook,
         title: "List work",
-        hot: false,
         description: "Pieces of work of the project, the latest activity first; stale says what is wrong.",
         arguments: &[
             takes(
@@ -308,7 +293,6 @@ const WORK_DEFINITIONS: [Definition; 4] = [
     Definition {
         operation: Operation::WorkTake,
         title: "Resume work",
-        hot: false,
         description: "What is done, open and of unknown outcome in a piece of work; by default the newest \
                       abandoned one of the project.",
         arguments: &[
@@ -326,7 +310,6 @@ const DOCUMENT_DEFINITIONS: [Definition; 3] = [
     Definition {
         operation: Operation::DocIngest,
         title: "Read document",
-        hot: false,
         description: "Reads a file of your working folder, so that mem_search with type document finds its passages: \
                       Markdown, HTML, text, code, CSV, JSON, notebooks, docx, pptx, xlsx, epub, PDF. The same file again \
                       changes only what it says differently now.",
@@ -335,7 +318,6 @@ const DOCUMENT_DEFINITIONS: [Definition; 3] = [
     Definition {
         operation: Operation::DocList,
         title: "List documents",
-        hot: false,
         description: "The documents that were read, by their paths.",
         arguments: &[
             PROJECT,
@@ -346,7 +328,6 @@ const DOCUMENT_DEFINITIONS: [Definition; 3] = [
     Definition {
         operation: Operation::DocRemove,
         title: "Leave out document",
-        hot: false,
         description: "Leaves a document of this project out of searches. Its text stays stored; doc_ingest brings it back.",
         arguments: &[needs("id", Form::Text, "id of the document or of a passage")],
     },
@@ -356,7 +337,6 @@ const DOCUMENT_DEFINITIONS: [Definition; 3] = [
 const FEEDBACK_DEFINITIONS: [Definition; 1] = [Definition {
     operation: Operation::Feedback,
     title: "Say whether it helped",
-    hot: false,
     description: "Says whether a memory that a search showed in this session was of use. It counts once and does not change the ranking.",
     arguments: &[
         needs("id", Form::Text, "memory id"),
@@ -404,7 +384,7 @@ impl Definition {
         let tool = Tool::new(self.operation.name(), self.description, Arc::new(schema))
             .with_title(self.title)
             .with_annotations(annotations);
-        if !self.hot {
+        if !HOT.contains(&self.operation) {
             return tool;
         }
         let mut meta = MetaObject::default();
