@@ -4,16 +4,15 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::support::{DEADLINE, Home, Repository, Value, finish, json, wait_for};
+use crate::support::{DEADLINE, Home, Repository, Running, Value, finish, json, wait_for};
 
 /// A running `cerebro serve`, or `cerebro daemon run --http`.
 struct Served {
-    process: Child,
+    process: Running,
     access: Value,
     token: Option<String>,
 }
@@ -45,10 +44,7 @@ impl Served {
         let mut command = home.command();
         command.args(["serve", "--json", "--http", "127.0.0.1:0"]).args(args);
         token.map(|token| command.env("CEREBRO_HTTP_TOKEN", token));
-        let mut process =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (process, line) = Running::announced(&mut command);
         let access: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("no access ({e}): {line}"));
         let of_file =
             access["token_file"].as_str().map(|file| fs::read_to_string(file).unwrap().trim().to_owned());
@@ -139,10 +135,6 @@ impl Served {
     fn is_reachable(&self) -> bool {
         TcpStream::connect(self.address()).is_ok()
     }
-
-    fn ended(&mut self) -> i32 {
-        wait_for("cerebro serve to end", || self.process.try_wait().unwrap()).code().unwrap_or(-1)
-    }
 }
 
 /// The client information of a request without a session.
@@ -152,13 +144,6 @@ fn meta(client: &str) -> Value {
         "io.modelcontextprotocol/clientInfo": { "name": client, "version": "1" },
         "io.modelcontextprotocol/clientCapabilities": {},
     })
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 fn initialize() -> Value {
@@ -397,24 +382,23 @@ fn it_closes_with_the_command_and_with_the_daemon() {
     let home = Home::new();
     let mut served = Served::open(&home, &[]);
     assert_eq!(home.json(&["daemon", "status"])["http"], json!(served.address()));
-    let pid = i32::try_from(served.process.id()).ok().and_then(Pid::from_raw).unwrap();
-    kill_process(pid, Signal::TERM).unwrap();
-    assert_eq!(served.ended(), 0);
+    served.process.signal(Signal::TERM);
+    assert_eq!(served.process.ended(), 0);
     assert!(!served.is_reachable());
 
     // Also when the command is killed.
-    let mut served = Served::open(&home, &[]);
-    served.process.kill().unwrap();
+    let served = Served::open(&home, &[]);
+    served.process.signal(Signal::KILL);
     wait_for("the listener to close", || (!served.is_reachable()).then_some(()));
 
     let mut served = Served::open(&home, &[]);
     assert_eq!(home.json(&["serve", "--stop"])["closed"], json!(true));
-    assert_eq!(served.ended(), 0, "closed on request");
+    assert_eq!(served.process.ended(), 0, "closed on request");
 
     let mut served = Served::open(&home, &[]);
     finish(home.command().args(["daemon", "stop"])).success();
     assert!(!served.is_reachable());
-    assert_ne!(served.ended(), 0);
+    assert_ne!(served.process.ended(), 0);
 }
 
 #[test]

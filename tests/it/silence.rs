@@ -4,10 +4,9 @@
 use std::fs;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use crate::support::{Home, Watch, finish, internet_sockets, model_files, wait_for};
+use crate::support::{Home, Running, Watch, finish, internet_sockets, model_files, wait_for};
 
 /// The folders in which desktop programs are supposed to write (XDG).
 const XDG: [&str; 5] =
@@ -81,21 +80,6 @@ fn variable(pid: u32, name: &str) -> Option<String> {
     lines.filter_map(|line| Some(line.strip_prefix(&format!("{name}="))?.to_owned())).next()
 }
 
-/// A daemon that a person runs in the foreground; it ends with the test.
-struct Foreground(Child);
-
-impl Drop for Foreground {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn foreground(command: &mut Command) -> Foreground {
-    let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Foreground(silent.spawn().unwrap())
-}
-
 #[test]
 fn however_a_daemon_is_started_onnx_runtime_is_kept_from_reporting() {
     const NAME: &str = "ORT_DISABLE_TELEMETRY";
@@ -107,8 +91,8 @@ fn however_a_daemon_is_started_onnx_runtime_is_kept_from_reporting() {
     for value in [None, Some("0")] {
         let mut command = home.command();
         command.args(["daemon", "run"]).envs(value.map(|value| (NAME, value)));
-        let daemon = foreground(&mut command);
-        let pid = daemon.0.id();
+        let daemon = Running::silent(&mut command);
+        let pid = daemon.id();
         wait_for("the daemon to serve", || {
             finish(home.command().args(["daemon", "status"])).status.success().then_some(())
         });

@@ -2,31 +2,25 @@
 
 use std::fs;
 use std::future::Future;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use cerebro_testing::{Account, Client};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::support::{DEADLINE, Home, Value, json, wait_for};
+use crate::support::{DEADLINE, Home, Running, Value, json, wait_for};
 
 /// A running `cerebro studio`.
 struct Studio {
-    process: Child,
+    process: Running,
     access: Value,
 }
 
 impl Studio {
     fn open(home: &Home, args: &[&str]) -> Self {
-        let mut command = home.command();
-        command.args(["studio", "--json"]).args(args);
-        let mut process =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (process, line) = Running::announced(home.command().args(["studio", "--json"]).args(args));
         let access = serde_json::from_str(&line).unwrap_or_else(|e| panic!("no access ({e}): {line}"));
         Self { process, access }
     }
@@ -37,15 +31,6 @@ impl Studio {
 
     fn address(&self) -> &str {
         self.field("endpoint").trim_start_matches("ws://")
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-
-    fn ended(&mut self) -> i32 {
-        wait_for("cerebro studio to end", || self.process.try_wait().unwrap()).code().unwrap_or(-1)
     }
 
     /// The visitors' account, with this password.
@@ -70,13 +55,6 @@ impl Studio {
         let mut answer = [0; 12];
         stream.read_exact(&mut answer).unwrap();
         String::from_utf8_lossy(&answer[9..]).parse().unwrap()
-    }
-}
-
-impl Drop for Studio {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
@@ -239,8 +217,8 @@ fn it_closes_with_its_command_however_that_ends() {
     for (signal, code) in [(Signal::INT, 0), (Signal::TERM, 0), (Signal::KILL, -1)] {
         let mut studio = Studio::open(&home, &[]);
         assert!(file.exists() && users(&home).to_string().contains("studio"));
-        studio.signal(signal);
-        assert_eq!(studio.ended(), code, "{signal:?}");
+        studio.process.signal(signal);
+        assert_eq!(studio.process.ended(), code, "{signal:?}");
         wait_for("the endpoint to close", || TcpStream::connect(studio.address()).is_err().then_some(()));
         wait_for("its file to go", || (!file.exists()).then_some(()));
         assert_eq!(users(&home), json!({}));
@@ -255,7 +233,7 @@ fn one_endpoint_is_open_at_a_time_and_another_command_closes_it() {
     assert_eq!(second.code(), 1);
     assert!(second.stderr.contains("--stop") && second.stderr.contains(studio.address()), "{second:?}");
     assert_eq!(home.json(&["studio", "--stop"]), json!({ "closed": true }));
-    assert_eq!(studio.ended(), 0, "closed on request");
+    assert_eq!(studio.process.ended(), 0, "closed on request");
     assert_eq!(home.json(&["studio", "--stop"]), json!({ "closed": false }));
 
     let port = studio.address().rsplit(':').next().unwrap().to_owned();
@@ -299,7 +277,7 @@ fn the_daemon_leaves_with_visitors_and_releases_the_store() {
         let begun = std::time::Instant::now();
         home.run(&["daemon", "stop"]).success();
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-        assert_eq!(studio.ended(), 1);
+        assert_eq!(studio.process.ended(), 1);
         assert!(!home.data().join("studio.json").exists());
         // The next daemon opens the store at once.
         assert_eq!(home.json(&["stats"])["memories"]["live"], 1);
@@ -320,7 +298,7 @@ fn the_next_start_removes_the_user_of_a_killed_daemon() {
     home.agent().save("Alpha", "First.");
     let mut studio = Studio::open(&home, &[]);
     home.kill_daemon();
-    assert_eq!(studio.ended(), 1);
+    assert_eq!(studio.process.ended(), 1);
     assert!(home.data().join("studio.json").exists(), "the test shows nothing");
     assert_eq!(users(&home), json!({}));
     assert!(!home.data().join("studio.json").exists());

@@ -4,15 +4,14 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use super::{DEADLINE, Home, Value, wait_for};
+use super::{DEADLINE, Home, Running, Value};
 
 /// A running `cerebro web`, and the browser that opened its link.
 pub struct Browser {
-    process: Child,
+    process: Running,
     /// `127.0.0.1:port`.
     pub address: String,
     /// The path with the key that was printed.
@@ -77,11 +76,7 @@ impl Browser {
 
     /// Only starts the command.
     pub fn start(home: &Home) -> Self {
-        let mut command = home.command();
-        command.args(["web", "--json"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut process = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (process, line) = Running::announced(home.command().args(["web", "--json"]));
         let access: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("no link ({e}): {line}"));
         let link = access["link"].as_str().unwrap();
         let (address, path) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
@@ -165,20 +160,12 @@ impl Browser {
 
     /// Interrupts the command and waits for its end.
     pub fn interrupt(&mut self) -> i32 {
-        let pid = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw).unwrap();
-        kill_process(pid, Signal::INT).unwrap();
+        self.process.signal(Signal::INT);
         self.ended()
     }
 
     /// Waits for the command's end.
     pub fn ended(&mut self) -> i32 {
-        wait_for("cerebro web to end", || self.process.try_wait().unwrap()).code().unwrap_or(-1)
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.process.ended()
     }
 }
