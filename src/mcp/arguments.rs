@@ -6,70 +6,21 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use cerebro_core::code::Code;
+pub use super::argument_error::ArgumentError;
+use super::argument_error::echo;
 use cerebro_core::domain::{
-    ChunkId, ExchangeId, IdError, Kind, MemoryId, Nature, Project, Run, ScopeName, SessionId, Timestamp,
-    WorkId,
-    limits::{CONTENT_BYTES_MAX, ECHO_CHARS_MAX},
+    ChunkId, ExchangeId, Kind, MemoryId, Nature, Project, Run, ScopeName, SessionId, Timestamp, WorkId,
+    limits::CONTENT_BYTES_MAX,
 };
 use cerebro_core::redact;
 use cerebro_core::text;
 use cerebro_service::Change;
-
-/// An argument that cannot be parsed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("argument `{name}`{}: {problem}", .value.as_ref().map(|value| format!(" = `{value}`")).unwrap_or_default())]
-pub struct ArgumentError {
-    code: Code,
-    name: String,
-    value: Option<String>,
-    problem: String,
-}
-
-impl ArgumentError {
-    /// An error about one argument. It quotes the beginning of the value.
-    pub fn new(name: &str, value: Option<&str>, problem: impl Into<String>) -> Self {
-        let value = value.map(echo);
-        Self { code: Code::InvalidArgument, name: name.to_owned(), value, problem: problem.into() }
-    }
-
-    /// An error about a value that a parser refused, in the parser's words.
-    pub fn unread<E: ToString>(name: &str, value: &str) -> impl FnOnce(E) -> Self {
-        move |problem| Self::new(name, Some(value), problem.to_string())
-    }
-
-    /// An error about a memory's id.
-    fn of_memory(value: Option<&str>, problem: impl Into<String>) -> Self {
-        Self { code: Code::BadMemoryId, ..Self::new("id", value, problem) }
-    }
-
-    /// What kind of failure it is.
-    pub fn code(&self) -> Code {
-        self.code
-    }
-
-    /// The argument and its value.
-    pub fn data(&self) -> Map<String, Value> {
-        let value = self.value.as_ref().map(|value| ("value".to_owned(), value.as_str().into()));
-        [("argument".to_owned(), self.name.as_str().into())].into_iter().chain(value).collect()
-    }
-}
-
-/// The beginning of an invalid value, redacted.
-fn echo(value: &str) -> String {
-    // The cut is far behind what is quoted, so no part of a secret that it cuts is quoted.
-    let value = text::cut_bytes(value, ECHOED_BYTES_MAX);
-    let line = text::one_line(&redact::redact_secrets(value));
-    text::cut_chars(&line, ECHO_CHARS_MAX).into_owned()
-}
 
 type Result<T> = std::result::Result<T, ArgumentError>;
 
 /// Largest count. Larger ones are clamped to it.
 const COUNT_MAX: usize = 1_000_000_000;
 
-/// How much of an invalid value is redacted for its quotation, in bytes.
-const ECHOED_BYTES_MAX: usize = 64 * 1024;
 /// Longest text among an agent's arguments, in bytes. It is more than the bound of a content, because redaction may shorten
 /// it. A longer text is refused at once, because redacting it would delay the other agents by many seconds.
 const TEXT_BYTES_MAX: usize = 2 * CONTENT_BYTES_MAX;
@@ -365,11 +316,10 @@ impl Arguments {
     /// A memory's id, under any of its names.
     pub fn memory_id(&mut self) -> Result<MemoryId> {
         let given = self.text_of(&["id", "observation_id", "memory_id"]);
-        let given = given.map_err(|error| ArgumentError { code: Code::BadMemoryId, ..error });
-        let Some(id) = given? else {
-            return Err(ArgumentError::of_memory(None, "it is missing"));
+        let Some(id) = given.map_err(ArgumentError::of_memory_id)? else {
+            return Err(ArgumentError::new("id", None, "it is missing").of_memory_id());
         };
-        MemoryId::parse(&id).map_err(|error: IdError| ArgumentError::of_memory(Some(&id), error.to_string()))
+        MemoryId::parse(&id).map_err(ArgumentError::unread("id", &id)).map_err(ArgumentError::of_memory_id)
     }
 
     /// A list of memories' ids; empty when it is not given.

@@ -5,6 +5,7 @@
 //! `dispatch`, the table of handlers; `library`, the prompts and resources; and `server`, which speaks the protocol.
 //! `server` answers the handshake and the tool list at once; only calls wait for the store.
 
+mod argument_error;
 mod arguments;
 mod fault;
 mod reply;
