@@ -248,7 +248,7 @@ fn a_failed_job_is_tried_again_when_its_wait_is_over() {
         assert!((10.0..=15.0).contains(&wait), "{wait} seconds");
 
         TestClock::<3>::advance(Duration::from_secs(16));
-        service.worker.jobs.poke();
+        service.worker.jobs.unblock();
         let report = reported(&service, |report| report.done == 2).await;
         assert_eq!(report.failures, 1);
         // From the save to the vector it took as long as the clock says.

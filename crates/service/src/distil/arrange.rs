@@ -118,7 +118,7 @@ impl Distilling {
             return Err(ServiceError::invalid("project", &owner(project), problem));
         }
         self.owe([task]).await?;
-        self.jobs.queue(JobKind::Distil).poke();
+        self.jobs.queue(JobKind::Distil).unblock();
         Ok(())
     }
 

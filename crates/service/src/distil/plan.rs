@@ -71,7 +71,7 @@ impl Distilling {
         let (given_up, tasks): (Vec<Task>, Vec<Task>) = tasks.partition(|task| given_up.contains(task));
         let queued = Queued { queued: tasks.len(), given_up: given_up.len() };
         self.owe(tasks).await?;
-        self.jobs.queue(JobKind::Distil).poke();
+        self.jobs.queue(JobKind::Distil).unblock();
         Ok(queued)
     }
 

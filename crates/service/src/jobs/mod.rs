@@ -78,7 +78,7 @@ impl Jobs {
     }
 
     /// Makes all loops look again at once, because a person changed something.
-    pub(crate) fn poke(&self) {
-        self.0.iter().for_each(Queue::poke);
+    pub(crate) fn unblock(&self) {
+        self.0.iter().for_each(Queue::unblock);
     }
 }

@@ -39,17 +39,17 @@ impl Record {
 
 /// What happened since the loop looked last.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct Wakes {
     /// There may be new work.
     pub(crate) woken: bool,
     /// A person changed something that may unblock the loop.
-    pub(crate) poked: bool,
+    pub(crate) unblocked: bool,
 }
 
 /// The handle of one loop.
 pub(crate) struct Queue {
-    bell: Notify,
-    news: Mutex<News>,
+    wake_up: Notify,
+    wakes: Mutex<Wakes>,
     state: watch::Sender<WorkerState>,
     record: Mutex<Record>,
 }
@@ -57,8 +57,8 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn new() -> Self {
         Self {
-            bell: Notify::new(),
-            news: Mutex::default(),
+            wake_up: Notify::new(),
+            wakes: Mutex::default(),
             state: watch::Sender::new(WorkerState::Off),
             record: Mutex::default(),
         }
@@ -66,29 +66,29 @@ impl Queue {
 
     /// Wakes the loop: there may be work.
     pub(crate) fn wake(&self) {
-        lock(&self.news).woken = true;
-        self.bell.notify_one();
+        lock(&self.wakes).woken = true;
+        self.wake_up.notify_one();
     }
 
     /// Wakes the loop and ends its block: a person changed something.
-    pub(crate) fn poke(&self) {
-        lock(&self.news).poked = true;
+    pub(crate) fn unblock(&self) {
+        lock(&self.wakes).unblocked = true;
         self.wake();
     }
 
     /// Waits until the loop is woken. A wake-up before the call counts.
-    pub(crate) async fn rung(&self) {
-        self.bell.notified().await;
+    pub(crate) async fn woken(&self) {
+        self.wake_up.notified().await;
     }
 
     /// Takes what happened since the loop looked last.
-    pub(crate) fn take_news(&self) -> News {
-        std::mem::take(&mut *lock(&self.news))
+    pub(crate) fn take_wakes(&self) -> Wakes {
+        std::mem::take(&mut *lock(&self.wakes))
     }
 
     /// Whether there may be work that the loop has not looked at yet.
     pub(crate) fn is_woken(&self) -> bool {
-        lock(&self.news).woken
+        lock(&self.wakes).woken
     }
 
     pub(crate) fn state(&self) -> WorkerState {

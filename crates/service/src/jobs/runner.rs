@@ -324,7 +324,7 @@ async fn run<H: JobHandler>(handler: H, runner: Runner) {
         });
         let Next::In(wait) = next else { continue };
         tokio::select! {
-            () = work.cx.queue().rung() => {}
+            () = work.cx.queue().woken() => {}
             () = tokio::time::sleep(wait) => {}
             () = stop.cancelled() => return,
         }
@@ -334,15 +334,15 @@ async fn run<H: JobHandler>(handler: H, runner: Runner) {
 impl<H: JobHandler> Loop<H> {
     /// Looks at the queue once, takes jobs and does them.
     async fn round(&mut self) -> Result<Next, ServiceError> {
-        let news = self.cx.queue().take_news();
-        if news.poked {
+        let wakes = self.cx.queue().take_wakes();
+        if wakes.unblocked {
             self.blocked = None;
             self.handler.reopen();
         }
         // While the loop is blocked, a save must not cause a look at the queue.
         if let Some((until, blocked)) = self.blocked.take() {
             let left = until.saturating_duration_since(Instant::now());
-            let is_over = left.is_zero() || (news.woken && blocked.until_woken);
+            let is_over = left.is_zero() || (wakes.woken && blocked.until_woken);
             if !is_over {
                 self.cx.set(blocked.state.clone());
                 self.handler.rest(&self.cx);

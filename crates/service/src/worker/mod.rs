@@ -84,7 +84,7 @@ impl Worker {
     fn fill(&self) {
         self.backfill.begin();
         self.exchanges.begin();
-        self.jobs.poke();
+        self.jobs.unblock();
     }
 
     /// See [`Spending::spent_today`].
@@ -123,7 +123,7 @@ impl Worker {
     pub async fn pause(&self, paused: bool) -> Result<(), ServiceError> {
         self.base.store.worker().pause(paused).await?;
         let mut states = self.jobs.queue(JobKind::Embed).states();
-        self.jobs.poke();
+        self.jobs.unblock();
         let changed = states.wait_for(|state| (*state == WorkerState::Paused) == paused);
         // In a long step, it pauses after that.
         let _ = tokio::time::timeout(HEAR_MAX, changed).await;

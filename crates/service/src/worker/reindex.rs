@@ -56,7 +56,7 @@ impl Worker {
     /// Queues the dead letters again and returns their number.
     pub async fn retry(&self) -> Result<usize, ServiceError> {
         let count = self.base.store.jobs().retry_dead().await?;
-        self.jobs.poke();
+        self.jobs.unblock();
         Ok(count)
     }
 }
