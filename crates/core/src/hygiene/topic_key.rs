@@ -246,7 +246,7 @@ mod tests {
             ("session", &["session_summary"]),
         ] {
             for kind in kinds {
-                let key = suggest(Some(kind), Some("Green Tea, twice!"), None);
+                let key = suggest(Some(*kind), Some("Green Tea, twice!"), None);
                 assert_eq!(key, format!("{family}/green-tea-twice"), "type {kind}");
             }
         }
