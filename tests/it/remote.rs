@@ -79,7 +79,7 @@ fn concurrent_saves_are_all_there_and_the_log_has_no_gaps() {
         }
     });
     for home in &homes {
-        let held = memories(home);
+        let held = home.memories();
         assert_eq!(held.len(), homes.len() * count + 1);
         let titles: BTreeSet<String> = held.iter().map(|memory| memory["title"].to_string()).collect();
         assert_eq!(titles.len(), homes.len() * count + 1);
