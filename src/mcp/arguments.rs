@@ -498,6 +498,16 @@ mod tests {
     }
 
     #[test]
+    fn a_choice_is_one_of_its_words() {
+        let mut given = arguments(json!({"a": "two", "b": "four"}));
+        let words = [("one", 1), ("two", 2), ("three", 3)];
+        assert_eq!(given.choice("a", &words), Ok(Some(2)));
+        assert_eq!(given.choice("absent", &words), Ok(None));
+        let error = given.choice("b", &words).unwrap_err().to_string();
+        assert!(error.contains("it must be `one`, `two` or `three`"), "{error}");
+    }
+
+    #[test]
     fn an_empty_condition_is_refused() {
         let given = arguments(json!({"a": " ", "b": ["x", ""], "c": [], "d": null, "e": "x"}));
         for name in ["a", "b"] {

@@ -300,6 +300,7 @@ pub fn rounded(score: f32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::{listeners::Closed, of};
     use cerebro_core::domain::MemoryId;
     use cerebro_service::MarkDetail;
     use proptest::prelude::*;
@@ -308,6 +309,13 @@ mod tests {
     fn a_score_of_nothing_is_nothing() {
         assert_eq!(json!(rounded(-0.0)).to_string(), "0.0");
         assert_eq!(json!(rounded(1.299_6)).to_string(), "1.3");
+    }
+
+    #[test]
+    fn an_operation_answers_facts_and_no_text() {
+        let result = Reply::of::<of::StudioClose>(Closed { closed: true }).finish();
+        assert!(result.content.is_empty());
+        assert_eq!(result.structured_content.unwrap(), json!({ "closed": true }));
     }
 
     #[test]
