@@ -6,9 +6,10 @@ use super::{
     arguments::ArgumentError,
     call::{AnswerTo, Call},
     handbook_ops,
+    operator::RESOLVED_MAX,
     reply::{Reply, moment},
 };
-use crate::answer::{Text, distil, of};
+use crate::answer::{Text, distil, memories::Named, of};
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, Citation,
     PastSession,
@@ -122,6 +123,15 @@ pub(super) async fn run(call: &mut Call) -> AnswerTo<of::DistilRun> {
     let queued = call.service.distilling.distil_now(project.as_ref(), limit).await?;
     Ok(Reply::saying(format!("{} queued", sessions(queued.queued)))
         .answering(distil::Queued { queued: queued.queued as u64, given_up: queued.given_up as u64 }))
+}
+
+/// The candidates and arrangements whose ids begin so.
+pub(super) async fn named_like(call: &Call, prefix: &str) -> Result<Vec<Named>, ServiceError> {
+    let (candidates, arrangements) = call.service.distilling.proposals_like(prefix, RESOLVED_MAX).await?;
+    let claims = candidates.iter().map(|one| Named { id: Text::of(one.id), title: Text::of(&one.title) });
+    let arranged =
+        arrangements.iter().map(handbook_ops::row).map(|row| Named { id: row.id, title: row.title });
+    Ok(claims.chain(arranged).collect())
 }
 
 /// The candidates and arrangements in a state; by default, those that wait.

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::setup::{SetupContext, show_changes};
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, distil};
 use crate::answer::{distil::Arrangement, of};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::{Error, Result};
@@ -112,7 +112,7 @@ pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outc
 }
 
 pub async fn undo(context: &CommandContext, id: String) -> Result<Outcome> {
-    let answer = context.ask(Request::new(of::DistilUndo).with("id", id)).await?;
+    let answer = distil::of_proposal(context, &id, of::DistilUndo).await?;
     context.output.json(answer.raw())?;
     let detail = format!(": {}", answer.title.raw());
     context.output.outcome(answer.id.raw(), answer.outcome.raw(), &detail)?;
