@@ -327,3 +327,24 @@ fn the_beginning_of_an_id_names_a_candidate() {
     assert!(half.code() == 1 && half.stdout.contains(&fact), "{half:?}");
     assert_eq!(candidates(&home).len(), 1);
 }
+
+#[test]
+fn a_run_does_not_wait_for_the_next_attempt() {
+    let mut scenes = vec![Scene::Answer(503, "", "{}".to_owned()); 3];
+    scenes.push(answer(&honest()));
+    let llm = Provider::start(scenes);
+    let home = Home::with_config(&config(&llm, true, ""));
+    for session in ["s-1", "s-2", "s-3"] {
+        Claude::new(session, &home.work()).turn("Tidy up", "Done.").turn("Once more", "Done.").write(&home);
+    }
+    home.take_in();
+    home.json(&["distil", "run"]);
+    wait_for("the model to be left alone", || (status(&home)["state"] == "waiting").then_some(()));
+    assert_eq!(llm.requests().len(), 3);
+    // Three failures are followed by fifteen seconds of rest, and each session waits for ten or more.
+    let asked = std::time::Instant::now();
+    home.json(&["distil", "run"]);
+    wait_for("all sessions to be asked about", || (status(&home)["sessions"]["nothing"] == 3).then_some(()));
+    assert!(asked.elapsed() < std::time::Duration::from_secs(8), "{:?}", asked.elapsed());
+    assert_eq!(llm.requests().len(), 6);
+}

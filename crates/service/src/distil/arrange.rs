@@ -20,7 +20,7 @@ use cerebro_core::domain::{
 use cerebro_core::pace::tokens_of;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
-use cerebro_store::{Decision, JobKind, Write};
+use cerebro_store::{Decision, Write};
 
 /// The number of new items at which a handbook is arranged without being asked for.
 const NEW_MIN: usize = 5;
@@ -120,8 +120,7 @@ impl Distilling {
                            `cerebro jobs retry` asks again";
             return Err(ServiceError::invalid("project", &owner(project), problem));
         }
-        self.owe([task]).await?;
-        self.jobs.queue(JobKind::Distil).poke();
+        self.owe_now(&[task]).await?;
         Ok(())
     }
 

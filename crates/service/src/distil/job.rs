@@ -73,6 +73,17 @@ impl Distilling {
         let subjects: Vec<Subject> = tasks.into_iter().map(|task| task.subject()).collect();
         Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
     }
+
+    /// Queues jobs that a person wants done now: those that wait for another attempt become due. Those that were given up
+    /// stay as they are.
+    pub(super) async fn owe_now(&self, tasks: &[Task]) -> Result<(), ServiceError> {
+        let subjects: Vec<Subject> = tasks.iter().map(Task::subject).collect();
+        let jobs = self.base.store.jobs();
+        jobs.ensure(JobKind::Distil, &subjects).await?;
+        jobs.hasten(JobKind::Distil, &subjects).await?;
+        self.jobs.queue(JobKind::Distil).poke();
+        Ok(())
+    }
 }
 
 /// The handler of [`JobKind::Distil`].
