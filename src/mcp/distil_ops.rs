@@ -6,7 +6,6 @@ use super::{
     arguments::ArgumentError,
     call::{AnswerTo, Call},
     handbook_ops,
-    operator::RESOLVED_MAX,
     reply::{Reply, moment},
 };
 use crate::answer::{Text, distil, memories::Named, of};
@@ -126,8 +125,8 @@ pub(super) async fn run(call: &mut Call) -> AnswerTo<of::DistilRun> {
 }
 
 /// The candidates and arrangements whose ids begin so.
-pub(super) async fn named_like(call: &Call, prefix: &str) -> Result<Vec<Named>, ServiceError> {
-    let (candidates, arrangements) = call.service.distilling.proposals_like(prefix, RESOLVED_MAX).await?;
+pub(super) async fn named_like(call: &Call, prefix: &str, limit: usize) -> Result<Vec<Named>, ServiceError> {
+    let (candidates, arrangements) = call.service.distilling.proposals_like(prefix, limit).await?;
     let claims = candidates.iter().map(|one| Named { id: Text::of(one.id), title: Text::of(&one.title) });
     let arranged =
         arrangements.iter().map(handbook_ops::row).map(|row| Named { id: row.id, title: row.title });

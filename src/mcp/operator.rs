@@ -100,7 +100,7 @@ pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {
         return Err(ArgumentError::new("prefix", Some(&prefix), "it is not part of a memory id").into());
     }
     if call.arguments.flag(&["proposals"])? {
-        let ids = distil_ops::named_like(call, &prefix).await?;
+        let ids = distil_ops::named_like(call, &prefix, RESOLVED_MAX).await?;
         return Ok(Reply::saying(text::counted(ids.len(), "id")).answering(Resolved { ids }));
     }
     let found = call.service.recall.resolve(&prefix, RESOLVED_MAX).await?;

@@ -113,7 +113,9 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
         DistilCommand::Accept(args) => decide(context, args, of::DistilAccept).await,
         DistilCommand::Reject(args) => decide(context, args, of::DistilReject).await,
         DistilCommand::Arrange(args) => handbook::arrange(context, args).await,
-        DistilCommand::Undo(args) => handbook::undo(context, args.id).await,
+        DistilCommand::Undo(args) => {
+            handbook::undone(context, &of_proposal(context, &args.id, of::DistilUndo).await?)
+        }
         DistilCommand::Handbook(args) => handbook::handbook(context, args).await,
         DistilCommand::Skills(args) => handbook::skills(context, args).await,
     }
@@ -234,7 +236,7 @@ async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
 }
 
 /// Asks about one candidate or arrangement.
-pub(super) async fn of_proposal<O: Ask>(
+async fn of_proposal<O: Ask>(
     context: &CommandContext,
     given: &str,
     operation: O,

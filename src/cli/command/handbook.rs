@@ -6,8 +6,12 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::setup::{SetupContext, show_changes};
-use super::{CommandContext, Outcome, distil};
-use crate::answer::{distil::Arrangement, of};
+use super::{CommandContext, Outcome};
+use crate::answer::{
+    Received,
+    distil::{Arrangement, Decided},
+    of,
+};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
@@ -111,8 +115,8 @@ pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-pub async fn undo(context: &CommandContext, id: String) -> Result<Outcome> {
-    let answer = distil::of_proposal(context, &id, of::DistilUndo).await?;
+/// Says which arrangement was undone.
+pub fn undone(context: &CommandContext, answer: &Received<Decided>) -> Result<Outcome> {
     context.output.json(answer.raw())?;
     let detail = format!(": {}", answer.title.raw());
     context.output.outcome(answer.id.raw(), answer.outcome.raw(), &detail)?;

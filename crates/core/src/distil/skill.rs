@@ -62,7 +62,7 @@ type Shown<'a> = (&'a Item, Option<&'a RedactedText>);
 
 /// The procedures that were seen often enough.
 fn ripe(handbook: &Handbook) -> impl Iterator<Item = Shown<'_>> {
-    handbook.shown().filter(|(item, _)| {
+    handbook.shown().filter(move |(item, _)| {
         item.kind == ClaimKind::Works && handbook.sessions(item.memory).len() >= SESSIONS_MIN
     })
 }
