@@ -20,7 +20,7 @@ use cerebro_core::domain::{
 use cerebro_core::pace::tokens_of;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
-use cerebro_store::{Decision, Write};
+use cerebro_store::{Decision, JobKind, Write};
 
 /// The number of new items at which a handbook is arranged without being asked for.
 const NEW_MIN: usize = 5;
@@ -120,7 +120,9 @@ impl Distilling {
                            `cerebro jobs retry` asks again";
             return Err(ServiceError::invalid("project", &owner(project), problem));
         }
-        self.owe_now(&[task]).await?;
+        self.hasten(std::slice::from_ref(&task)).await?;
+        self.owe([task]).await?;
+        self.jobs.queue(JobKind::Distil).poke();
         Ok(())
     }
 

@@ -74,15 +74,10 @@ impl Distilling {
         Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
     }
 
-    /// Queues jobs that a person wants done now: those that wait for another attempt become due. Those that were given up
-    /// stay as they are.
-    pub(super) async fn owe_now(&self, tasks: &[Task]) -> Result<(), ServiceError> {
+    /// Makes jobs due that wait for another attempt, because a person wants them done now.
+    pub(super) async fn hasten(&self, tasks: &[Task]) -> Result<(), ServiceError> {
         let subjects: Vec<Subject> = tasks.iter().map(Task::subject).collect();
-        let jobs = self.base.store.jobs();
-        jobs.ensure(JobKind::Distil, &subjects).await?;
-        jobs.hasten(JobKind::Distil, &subjects).await?;
-        self.jobs.queue(JobKind::Distil).poke();
-        Ok(())
+        Ok(self.base.store.jobs().hasten(JobKind::Distil, &subjects).await?)
     }
 }
 

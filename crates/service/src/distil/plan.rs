@@ -6,6 +6,7 @@ use super::{DistilSettings, job::Task};
 use crate::{Distilling, ServiceError};
 use cerebro_core::domain::{PastSession, Project, SessionId};
 use cerebro_core::pace::Spent;
+use cerebro_store::JobKind;
 
 /// How many sessions are read at once.
 const PAGE: usize = 200;
@@ -71,8 +72,10 @@ impl Distilling {
         let given_up = self.given_up().await?;
         let tasks = due.iter().map(|session| Task::Session(session.id.clone()));
         let (given_up, tasks): (Vec<Task>, Vec<Task>) = tasks.partition(|task| given_up.contains(task));
+        self.hasten(&tasks).await?;
         let queued = Queued { queued: tasks.len(), given_up: given_up.len() };
-        self.owe_now(&tasks).await?;
+        self.owe(tasks).await?;
+        self.jobs.queue(JobKind::Distil).poke();
         Ok(queued)
     }
 
