@@ -11,7 +11,7 @@ use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
 use crate::folders;
 use crate::home::Home;
-use cerebro_core::domain::{ChunkId, ExchangeId, MemoryId};
+use cerebro_core::domain::{ArrangementId, CandidateId, ChunkId, ExchangeId, MemoryId};
 use cerebro_core::operation::Operation;
 
 /// How long a call may take: the store may have to open first, and build its index.
@@ -158,17 +158,37 @@ impl Daemon {
         self.id_of(given, true).await
     }
 
+    /// The same of what distilling proposes: candidates and arrangements.
+    ///
+    /// # Errors
+    /// See [`Self::memory_id`].
+    pub async fn proposal_id(&self, given: &str) -> Result<String> {
+        if let Ok(id) = CandidateId::parse(given) {
+            return Ok(id.to_string());
+        }
+        if let Ok(id) = ArrangementId::parse(given) {
+            return Ok(id.to_string());
+        }
+        self.begun(given, Some("proposals"), FIND_PROPOSALS).await
+    }
+
     async fn id_of(&self, given: &str, evidence: bool) -> Result<String> {
         if let Ok(id) = MemoryId::parse(given) {
             return Ok(id.as_str().to_owned());
         }
+        self.begun(given, evidence.then_some("evidence"), find_ids(evidence)).await
+    }
+
+    /// The whole id that begins so. `which` is the argument that asks for ids of others than memories.
+    async fn begun(&self, given: &str, which: Option<&'static str>, hint: &str) -> Result<String> {
         let Some(prefix) = prefix(given) else {
-            return Err(
-                Error::user(format!("`{given}` is no id, nor the beginning of one")).hint(find_ids(evidence))
-            );
+            return Err(Error::user(format!("`{given}` is no id, nor the beginning of one")).hint(hint));
         };
-        let asked = Request::new(of::Resolve).with("prefix", prefix.as_str()).with("evidence", evidence);
-        choose(&prefix, &self.read(asked).await?.ids, find_ids(evidence))
+        let mut asked = Request::new(of::Resolve).with("prefix", prefix.as_str());
+        if let Some(which) = which {
+            asked = asked.with(which, true);
+        }
+        choose(&prefix, &self.read(asked).await?.ids, hint)
     }
 
     /// Closes the connection in order.
@@ -176,6 +196,10 @@ impl Daemon {
         self.client.close().await;
     }
 }
+
+/// Where ids of proposals are shown.
+const FIND_PROPOSALS: &str =
+    "`cerebro distil review` shows ids; the first characters that no other id has are enough";
 
 /// Where ids are shown; those of exchanges and passages, too.
 fn find_ids(evidence: bool) -> &'static str {

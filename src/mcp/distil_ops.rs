@@ -8,7 +8,7 @@ use super::{
     handbook_ops,
     reply::moment,
 };
-use crate::answer::{Text, distil, of};
+use crate::answer::{Text, distil, memories::Named, of};
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, Citation,
     PastSession,
@@ -112,6 +112,15 @@ pub(super) async fn run(call: &mut Call) -> AnswerTo<of::DistilRun> {
     let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
     let queued = call.service.distilling.distil_now(project.as_ref(), limit).await?;
     Ok(distil::Queued { queued: queued.queued as u64, given_up: queued.given_up as u64 })
+}
+
+/// The candidates and arrangements whose ids begin so.
+pub(super) async fn named_like(call: &Call, prefix: &str, limit: usize) -> Result<Vec<Named>, ServiceError> {
+    let (candidates, arrangements) = call.service.distilling.proposals_like(prefix, limit).await?;
+    let claims = candidates.iter().map(|one| Named { id: Text::of(one.id), title: Text::of(&one.title) });
+    let arranged =
+        arrangements.iter().map(handbook_ops::row).map(|row| Named { id: row.id, title: row.title });
+    Ok(claims.chain(arranged).collect())
 }
 
 /// The candidates and arrangements in a state; by default, those that wait.

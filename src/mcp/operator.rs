@@ -7,6 +7,7 @@ use super::{
     arguments::{ArgumentError, DayEdge},
     call::{AnswerTo, Call},
     context::Context,
+    distil_ops,
     fault::Fault,
     http, maintenance,
     reply::moment,
@@ -91,6 +92,10 @@ pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {
     let prefix = prefix.trim().trim_start_matches("memory:").to_ascii_lowercase();
     if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Err(ArgumentError::new("prefix", Some(&prefix), "it is not part of a memory id").into());
+    }
+    if call.arguments.flag(&["proposals"])? {
+        let ids = distil_ops::named_like(call, &prefix, RESOLVED_MAX).await?;
+        return Ok(Reply::saying(text::counted(ids.len(), "id")).answering(Resolved { ids }));
     }
     let found = call.service.recall.resolve(&prefix, RESOLVED_MAX).await?;
     let mut ids: Vec<Named> =

@@ -62,7 +62,6 @@ fn header(state: &State, row: Rect, buffer: &mut Buffer) {
         Link::Down(_) => (spin(state), "reconnecting", theme.warning()),
     };
     let roomy = row.width >= 100;
-    let project = if roomy { format!("{}   ", state.project_name()) } else { String::new() };
     let name = |n: usize, screen: Screen| format!(" {} {} ", n + 1, screen.name());
     let named: usize = Screen::ALL.iter().enumerate().map(|(n, screen)| fit::width(&name(n, *screen))).sum();
     // In a small terminal, the screens' names matter more than a connection that works.
@@ -72,7 +71,6 @@ fn header(state: &State, row: Rect, buffer: &mut Buffer) {
     let used = u16::try_from(fit::width(&status)).unwrap_or(row.width);
     paint::text_right(buffer, row, &status, style);
     let rest = Rect { width: row.width.saturating_sub(used), ..row };
-    paint::text_right(buffer, rest, &project, theme.dim());
     let tabs = Rect { width: rest.width.saturating_sub(1), ..row };
     let mut spans = if roomy { vec![Span::styled("Cerebro  ", theme.strong())] } else { Vec::new() };
     for (n, screen) in Screen::ALL.iter().enumerate() {
@@ -82,7 +80,14 @@ fn header(state: &State, row: Rect, buffer: &mut Buffer) {
         spans.push(Span::styled(if has_name { name(n, *screen) } else { format!(" {} ", n + 1) }, style));
         spans.push(Span::raw(if roomy { " " } else { "" }));
     }
-    paint::line(buffer, tabs, &Line::from(spans));
+    let tabs_drawn = Line::from(spans);
+    if roomy {
+        // A name without its beginning would be another project's.
+        let room = usize::from(rest.width).saturating_sub(tabs_drawn.width() + 4);
+        let project = format!("{}   ", fit::cut(state.project_name(), room));
+        paint::text_right(buffer, rest, &project, theme.dim());
+    }
+    paint::line(buffer, tabs, &tabs_drawn);
 }
 
 fn spin(state: &State) -> &'static str {

@@ -285,3 +285,65 @@ fn a_cap_of_tokens_holds_before_the_first_request() {
     wait_for("the cap", || (status(&home)["state"] == "waiting").then_some(()));
     assert_eq!(llm.requests().len(), 0, "one question would be beyond it");
 }
+
+#[test]
+fn a_model_that_declines_is_not_asked_again_about_that_session() {
+    let declined = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
+        "message": { "role": "assistant", "content": null, "refusal": "I cannot help with that." } }] });
+    let mut scenes = vec![Scene::Answer(200, "", declined.to_string()); 3];
+    scenes.push(answer(&honest()));
+    let llm = Provider::start(scenes);
+    let home = Home::with_config(&config(&llm, true, ""));
+    for session in ["s-1", "s-2", "s-3", "s-4"] {
+        Claude::new(session, &home.work()).turn("Tidy up", "Done.").turn("Once more", "Done.").write(&home);
+    }
+    home.take_in();
+    // The fourth session is asked about at once: three that were declined are no outage.
+    let status = distilled(&home);
+    assert_eq!((&status["given_up"], &status["requests_today"]), (&json!(3), &json!(4)), "{status}");
+    let jobs = home.json(&["jobs"]);
+    let reason = jobs["jobs"][0]["error"].as_str().unwrap();
+    assert!(reason.contains("declines to answer"), "{jobs}");
+    assert_eq!(llm.requests().len(), 4);
+}
+
+#[test]
+fn the_beginning_of_an_id_names_a_candidate() {
+    let llm = Provider::start(vec![answer(&honest())]);
+    let home = furnished(&llm, "");
+    distilled(&home);
+    let waiting = candidates(&home);
+    let (works, fact) = (id_of(&waiting, "works"), id_of(&waiting, "fact"));
+    assert_eq!(home.json(&["distil", "show", &works[..6]])["id"], works);
+    assert_eq!(home.run(&["distil", "show", "q"]).code(), 1, "a letter that all ids have names none");
+    // All ids are looked up before the first is decided on.
+    assert_eq!(home.run(&["distil", "accept", &works[..6], "qzzzzzz"]).code(), 1);
+    assert_eq!(candidates(&home).len(), 3);
+    let accepted = home.json(&["distil", "accept", &works[..6]]);
+    assert_eq!(accepted["candidates"][0]["id"], works, "{accepted}");
+    // What was decided before one that cannot be is reported.
+    let half = home.run(&["distil", "reject", &fact[..6], &works[..6]]);
+    assert!(half.code() == 1 && half.stdout.contains(&fact), "{half:?}");
+    assert_eq!(candidates(&home).len(), 1);
+}
+
+#[test]
+fn a_run_does_not_wait_for_the_next_attempt() {
+    let mut scenes = vec![Scene::Answer(503, "", "{}".to_owned()); 3];
+    scenes.push(answer(&honest()));
+    let llm = Provider::start(scenes);
+    let home = Home::with_config(&config(&llm, true, ""));
+    for session in ["s-1", "s-2", "s-3"] {
+        Claude::new(session, &home.work()).turn("Tidy up", "Done.").turn("Once more", "Done.").write(&home);
+    }
+    home.take_in();
+    home.json(&["distil", "run"]);
+    wait_for("the model to be left alone", || (status(&home)["state"] == "waiting").then_some(()));
+    assert_eq!(llm.requests().len(), 3);
+    // Three failures are followed by fifteen seconds of rest, and each session waits for ten or more.
+    let asked = std::time::Instant::now();
+    home.json(&["distil", "run"]);
+    wait_for("all sessions to be asked about", || (status(&home)["sessions"]["nothing"] == 3).then_some(()));
+    assert!(asked.elapsed() < std::time::Duration::from_secs(8), "{:?}", asked.elapsed());
+    assert_eq!(llm.requests().len(), 6);
+}

@@ -197,7 +197,7 @@ fn an_arrangement_is_rendered_when_accepted_and_undone_whole() {
     assert_eq!(revisions(), [1, 1], "equal items write nothing");
 
     skill(&home);
-    home.json(&["distil", "undo", &id]);
+    home.json(&["distil", "undo", &id[..7]]);
     assert_eq!(handbook(&home, &project), plain);
     assert_eq!(revisions(), [2, 2]);
     assert_eq!(home.json(&["distil", "skills"])["skills"], json!([]));

@@ -449,15 +449,20 @@ fn a_prospective_memory_with_a_trigger_is_shown_there() {
         "{got:?}"
     );
     assert!(home.run(&["get", &in_store]).stdout.contains("path:src/store"));
-    let due = |folder: &std::path::Path| {
+    let context = |folder: &std::path::Path| {
         let mut agent = home.pump().project("app").cwd(folder).start();
-        let text = agent.ok("mem_context", json!({})).str("text").to_owned();
+        agent.ok("mem_context", json!({})).str("text").to_owned()
+    };
+    let due = |folder: &std::path::Path| {
+        let text = context(folder);
         let part =
             text.split("\n## ").find(|part| part.starts_with("Due")).map(str::to_owned).unwrap_or_default();
         [&in_store, &on_release].map(|id| part.contains(id.as_str()))
     };
     let store = repository.join("src/store");
     assert_eq!((due(&repository), due(&store)), ([false, false], [true, false]));
+    let elsewhere = context(&repository);
+    assert!(!elsewhere.contains(&in_store) && !elsewhere.contains(&on_release), "{elsewhere}");
     on("release/2");
     assert_eq!((due(&repository), due(&store)), ([false, true], [true, true]));
     agent.ok("mem_update", json!({ "id": on_release, "done": true }));

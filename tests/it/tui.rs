@@ -310,6 +310,17 @@ fn a_window_of_any_size_is_drawn() {
 }
 
 #[test]
+fn a_project_keeps_the_beginning_of_its_name() {
+    let home = Home::new();
+    for columns in [100, 106, 110, 114, 120] {
+        let shown = Screens::open(&home, columns, 20).text();
+        let (_, beside) = shown.lines().next().unwrap().split_once("Inbox").unwrap();
+        let name = beside.trim().trim_end_matches("● connected").trim().trim_end_matches('…');
+        assert!("all projects".starts_with(name), "{columns}: {beside}");
+    }
+}
+
+#[test]
 fn a_long_list_scrolls_without_waiting_for_the_store() {
     let total = scaled(5_000).max(700);
     let home = filled(total, 8);

@@ -460,6 +460,16 @@ impl Jobs<'_> {
         self.0.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await.map(drop)
     }
 
+    /// Makes jobs due that wait for another attempt.
+    pub async fn hasten(self, kind: JobKind, subjects: &[Subject]) -> Result<(), StoreError> {
+        if subjects.is_empty() {
+            return Ok(());
+        }
+        let jobs: Vec<RecordId> = subjects.iter().map(|subject| kind.record(subject)).collect();
+        let vars = Vars::new().with("jobs", jobs).at("now", self.0.now());
+        self.0.retry_on_conflict(statement::JOB_HASTEN, vars).await.map(drop)
+    }
+
     /// Reads a page of memories after an id and queues the live ones that lack vectors of their revision. Returns
     /// where the page ended (`None` after the last one) and how many were queued.
     pub async fn queue_missing(

@@ -150,6 +150,7 @@ statements! {
     JOB_END = "job_end",
     JOB_FINISH = "job_finish",
     JOB_GIVEN_UP = "job_given_up",
+    JOB_HASTEN = "job_hasten",
     JOB_LEASE = "job_lease",
     JOB_LIST = "job_list",
     JOB_ORPHANS = "job_orphans",

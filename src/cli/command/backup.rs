@@ -306,9 +306,9 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
 /// Names memories whose text was corrected or deleted after the backup and is now back.
 fn said_again(ids: &[MemoryId]) -> Option<String> {
     let named = some_of(&ids.iter().map(MemoryId::as_str).collect::<Vec<_>>());
-    let count = text::counted(ids.len(), "memory");
+    let (count, says) = (text::counted(ids.len(), "memory"), if ids.len() == 1 { "says" } else { "say" });
     (!ids.is_empty())
-        .then(|| format!("{count} of the backup say what was corrected or deleted since: {named}"))
+        .then(|| format!("{count} of the backup {says} what was corrected or deleted since: {named}"))
 }
 
 /// Takes the lock of a home that no daemon serves.

@@ -76,13 +76,13 @@ enum State {
 
 #[derive(Debug, Args)]
 pub struct OneArgs {
-    /// The id that `review` lists
+    /// The id that `review` lists, or its first characters
     id: String,
 }
 
 #[derive(Debug, Args)]
 pub struct ManyArgs {
-    /// The id that `review` lists; may be given several times
+    /// The id that `review` lists, or its first characters; may be given several times
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 }
@@ -113,7 +113,9 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
         DistilCommand::Accept(args) => decide(context, args, of::DistilAccept).await,
         DistilCommand::Reject(args) => decide(context, args, of::DistilReject).await,
         DistilCommand::Arrange(args) => handbook::arrange(context, args).await,
-        DistilCommand::Undo(args) => handbook::undo(context, args.id).await,
+        DistilCommand::Undo(args) => {
+            handbook::undone(context, &of_proposal(context, &args.id, of::DistilUndo).await?)
+        }
         DistilCommand::Handbook(args) => handbook::handbook(context, args).await,
         DistilCommand::Skills(args) => handbook::skills(context, args).await,
     }
@@ -205,7 +207,7 @@ async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
 }
 
 async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = context.ask(Request::new(of::DistilShow).with("id", args.id)).await?;
+    let answer = of_proposal(context, &args.id, of::DistilShow).await?;
     if let Some(arrangement) = &answer.arrangement {
         return handbook::show(context, arrangement, &answer.raw()["arrangement"]);
     }
@@ -233,15 +235,38 @@ async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Decides on each in turn; the first that cannot be ends it.
+/// Asks about one candidate or arrangement.
+async fn of_proposal<O: Ask>(
+    context: &CommandContext,
+    given: &str,
+    operation: O,
+) -> Result<Received<O::Answer>> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let id = daemon.proposal_id(given).await?;
+    let answer = daemon.read(Request::new(operation).with("id", id)).await?;
+    daemon.close().await;
+    Ok(answer)
+}
+
+/// Looks all ids up, and decides on each in turn. The first that cannot be decided on ends it; those before are reported.
 async fn decide<O>(context: &CommandContext, args: ManyArgs, operation: O) -> Result<Outcome>
 where
     O: Ask<Answer = Decided> + Copy,
 {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let mut decided = Vec::new();
-    for id in args.ids {
-        decided.push(daemon.read(Request::new(operation).with("id", id)).await?);
+    let mut ids = Vec::new();
+    for given in &args.ids {
+        ids.push(daemon.proposal_id(given).await?);
+    }
+    let (mut decided, mut refused) = (Vec::new(), None);
+    for id in ids {
+        match daemon.read(Request::new(operation).with("id", id)).await {
+            Ok(one) => decided.push(one),
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        }
     }
     daemon.close().await;
     let raw: Vec<&Value> = decided.iter().map(Received::raw).collect();
@@ -251,5 +276,5 @@ where
         let detail = format!(": {}{}", one.title.raw(), memory.unwrap_or_default());
         context.output.outcome(one.id.raw(), one.outcome.raw(), &detail)?;
     }
-    Ok(Outcome::Done)
+    refused.map_or(Ok(Outcome::Done), Err)
 }

@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 
 use super::setup::{SetupContext, show_changes};
 use super::{CommandContext, Outcome};
-use crate::answer::{distil::Arrangement, of};
+use crate::answer::{
+    Received,
+    distil::{Arrangement, Decided},
+    of,
+};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
@@ -111,8 +115,8 @@ pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-pub async fn undo(context: &CommandContext, id: String) -> Result<Outcome> {
-    let answer = context.ask(Request::new(of::DistilUndo).with("id", id)).await?;
+/// Says which arrangement was undone.
+pub fn undone(context: &CommandContext, answer: &Received<Decided>) -> Result<Outcome> {
     context.output.json(answer.raw())?;
     let detail = format!(": {}", answer.title.raw());
     context.output.outcome(answer.id.raw(), answer.outcome.raw(), &detail)?;

@@ -2,7 +2,7 @@
 //!
 //! A draft is rendered from one item of a handbook. Only a person installs it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::json;
 
@@ -29,7 +29,7 @@ const EXCHANGES_MAX: usize = 8;
 /// A draft of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// The name of its folder, unique among the drafts.
+    /// The name of its folder, unique among the drafts of all handbooks.
     pub name: String,
     /// The memory that it is rendered from.
     pub memory: MemoryId,
@@ -41,27 +41,47 @@ pub struct Skill {
     pub text: RedactedText,
 }
 
-/// The drafts of a handbook: procedures that work (each such claim cites a command that succeeded) and were seen in
-/// [`SESSIONS_MIN`] sessions. An item whose text would be flagged gives no draft.
-pub fn drafts(handbook: &Handbook) -> Vec<Skill> {
-    let mut names = BTreeSet::new();
-    let is_ripe =
-        |item: &Item| item.kind == ClaimKind::Works && handbook.sessions(item.memory).len() >= SESSIONS_MIN;
-    let shown = handbook.shown().filter(|(item, _)| is_ripe(item));
-    let mut skills = Vec::new();
-    for (item, topic) in shown {
-        let mut name = name(&item.title);
-        if name.is_empty() || !names.insert(name.clone()) {
-            name = format!("{}-{}", text::cut_bytes(&name, NAME_CHARS_MAX - 13), item.memory);
-            name.drain(..name.len() - name.trim_start_matches('-').len());
-        }
-        let text = render(handbook, item, topic, &name);
-        if taint::of(&item.title, &text, Origin::Transcript).flags.is_empty() {
-            let sessions = handbook.sessions(item.memory).len();
-            skills.push(Skill { name, memory: item.memory, title: item.title.clone(), sessions, text });
-        }
+/// The drafts of each of these handbooks: procedures that work (each such claim cites a command that succeeded) and were
+/// seen in [`SESSIONS_MIN`] sessions. An item whose text would be flagged gives no draft. Agents have one folder for the
+/// skills of all projects. So names that several items would have get the ids of their memories.
+pub fn drafts(handbooks: &[Handbook]) -> Vec<Vec<Skill>> {
+    let ripe: Vec<Vec<Shown<'_>>> = handbooks.iter().map(|handbook| ripe(handbook).collect()).collect();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (item, _) in ripe.iter().flatten() {
+        *counts.entry(name(&item.title)).or_default() += 1;
     }
-    skills
+    let is_own = |name: &str| !name.is_empty() && counts.get(name) == Some(&1);
+    let drafts = |(handbook, shown): (&Handbook, &Vec<Shown<'_>>)| {
+        shown.iter().filter_map(|(item, topic)| draft(handbook, item, *topic, is_own)).collect()
+    };
+    handbooks.iter().zip(&ripe).map(drafts).collect()
+}
+
+/// An item of a handbook, and its topic.
+type Shown<'a> = (&'a Item, Option<&'a RedactedText>);
+
+/// The procedures that were seen often enough.
+fn ripe(handbook: &Handbook) -> impl Iterator<Item = Shown<'_>> {
+    handbook.shown().filter(move |(item, _)| {
+        item.kind == ClaimKind::Works && handbook.sessions(item.memory).len() >= SESSIONS_MIN
+    })
+}
+
+fn draft(
+    handbook: &Handbook,
+    item: &Item,
+    topic: Option<&RedactedText>,
+    is_own: impl Fn(&str) -> bool,
+) -> Option<Skill> {
+    let mut name = name(&item.title);
+    if !is_own(&name) {
+        name = format!("{}-{}", text::cut_bytes(&name, NAME_CHARS_MAX - 13), item.memory);
+        name.drain(..name.len() - name.trim_start_matches('-').len());
+    }
+    let text = render(handbook, item, topic, &name);
+    let sessions = handbook.sessions(item.memory).len();
+    let skill = Skill { name, memory: item.memory, title: item.title.clone(), sessions, text };
+    taint::of(&item.title, &skill.text, Origin::Transcript).flags.is_empty().then_some(skill)
 }
 
 fn name(title: &str) -> String {

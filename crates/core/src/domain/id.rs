@@ -154,6 +154,14 @@ macro_rules! prefixed_id {
             pub fn of_key(key: &str) -> Result<Self, IdError> {
                 Short::parse(key).map(Self).ok_or($error)
             }
+
+            /// The beginning of a row's key, for the beginning of an id as people write it. `None` if no such id begins
+            /// so.
+            pub fn key_of_part(text: &str) -> Option<String> {
+                let text = text.trim().trim_end_matches('…').to_ascii_lowercase();
+                let part = text.strip_prefix($prefix).filter(|part| !part.is_empty() && part.len() <= LENGTH)?;
+                part.bytes().all(|byte| ALPHABET.contains(&byte)).then(|| part.to_owned())
+            }
         }
 
         impl fmt::Display for $name {
@@ -289,13 +297,6 @@ impl ExchangeId {
     /// collide with a probability of one in a million.
     pub fn of(agent: &str, session: &SessionId, seq: u32) -> Self {
         Self(Short::following(&["exchange", agent, session.as_str(), &seq.to_string()]))
-    }
-
-    /// The beginning of a row's key, for the beginning of an id as people write it. `None` if no exchange's id begins so.
-    pub fn key_of_part(text: &str) -> Option<String> {
-        let text = text.trim().trim_end_matches('…').to_ascii_lowercase();
-        let part = text.strip_prefix('x').filter(|part| !part.is_empty() && part.len() <= LENGTH)?;
-        part.bytes().all(|byte| ALPHABET.contains(&byte)).then(|| part.to_owned())
     }
 }
 

@@ -134,6 +134,21 @@ impl Dialect {
         };
         (!text.trim().is_empty()).then_some(Reply { text, tokens })
     }
+
+    /// Why an answer without a text is final: the same question would get none again. `None` where nothing says so.
+    pub fn refusal(self, body: &Value) -> Option<&'static str> {
+        let word = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (ended, declined) = match self {
+            Self::OpenAi => ("/choices/0/finish_reason", word("/choices/0/message/refusal")),
+            Self::Ollama => ("/done_reason", ""),
+            Self::Anthropic => ("/stop_reason", ""),
+        };
+        match word(ended) {
+            "content_filter" | "refusal" => Some("the model declines to answer"),
+            "length" | "max_tokens" => Some("the answer was cut off before its text began"),
+            _ => (!declined.is_empty()).then_some("the model declines to answer"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -185,6 +200,28 @@ mod tests {
             let reply = Reply { text: "{}".to_owned(), tokens: 10 };
             assert_eq!(dialect.read(&body), Some(reply), "{dialect:?}");
             assert_eq!(dialect.read(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
+            assert_eq!(dialect.refusal(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_a_text_says_whether_it_is_final() {
+        let of_openai = |reason: &str, refusal: Value| {
+            let message = json!({ "content": null, "refusal": refusal });
+            json!({ "choices": [{ "finish_reason": reason, "message": message }] })
+        };
+        for (dialect, body, is_final) in [
+            (Dialect::OpenAi, of_openai("stop", json!("I cannot help with that.")), true),
+            (Dialect::OpenAi, of_openai("content_filter", Value::Null), true),
+            (Dialect::OpenAi, of_openai("length", Value::Null), true),
+            (Dialect::OpenAi, of_openai("stop", Value::Null), false),
+            (Dialect::Ollama, json!({ "message": { "content": "" }, "done_reason": "length" }), true),
+            (Dialect::Ollama, json!({ "message": { "content": "" }, "done_reason": "load" }), false),
+            (Dialect::Anthropic, json!({ "content": [], "stop_reason": "refusal" }), true),
+            (Dialect::Anthropic, json!({ "content": [], "stop_reason": "pause_turn" }), false),
+        ] {
+            assert_eq!(dialect.read(&body), None, "{body}");
+            assert_eq!(dialect.refusal(&body).is_some(), is_final, "{body}");
         }
     }
 }

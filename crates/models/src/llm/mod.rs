@@ -69,6 +69,9 @@ impl Llm {
         let body = self.connection.accept(reply, &ask.turns)?;
         let body: Value =
             serde_json::from_slice(&body).map_err(|_| self.connection.later("its answer is not JSON"))?;
-        self.dialect.read(&body).ok_or_else(|| self.connection.later("its answer lacks a text"))
+        self.dialect.read(&body).ok_or_else(|| match self.dialect.refusal(&body) {
+            Some(reason) => ProviderError::Refused { provider: self.name(), reason: reason.to_owned() },
+            None => self.connection.later("its answer lacks a text"),
+        })
     }
 }

@@ -246,6 +246,13 @@ pub fn read(path: &Path, pieces: impl FnMut(&[u8]) -> bool) -> Result<(Head, End
     Ok((head, source.read(pieces)?))
 }
 
+/// Whether a file begins as packed files do.
+fn is_packed(path: &Path) -> bool {
+    const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
+    let mut begin = [0; MAGIC.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == MAGIC
+}
+
 /// A backup that is being read.
 struct Source {
     path: PathBuf,
@@ -263,7 +270,16 @@ impl Source {
         let mut reader = BufReader::with_capacity(BLOCK_BYTES, decoder);
         let mut first = Vec::new();
         let foreign = || FileError::Foreign(path.to_path_buf());
-        (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut first).map_err(|_| foreign())?;
+        // The first line of a small backup is in one block with all others. So it may not be readable where only the end is
+        // missing.
+        let unpacked = (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut first);
+        unpacked.map_err(|error| {
+            if !is_packed(path) {
+                return foreign();
+            }
+            let reason = format!("it cannot be unpacked ({error})");
+            FileError::Damaged { path: path.to_path_buf(), reason }
+        })?;
         let text = String::from_utf8_lossy(&first);
         let said = text.strip_prefix(HEAD).ok_or_else(foreign)?;
         // In an unknown version of the format, only the first two fields are certain to exist.
@@ -417,7 +433,10 @@ mod tests {
         let good = fs::read(&path).unwrap();
         for cut in 0..good.len() {
             fs::write(&path, &good[..cut]).unwrap();
-            assert!(read(&path, |_| true).is_err(), "cut at {cut}");
+            let refused = read(&path, |_| true).unwrap_err();
+            // Less than what marks a packed file may be of any file.
+            let is_named = matches!(refused, FileError::Damaged { .. });
+            assert_eq!(is_named, cut >= 4, "cut at {cut}: {refused}");
         }
         for at in 0..good.len() {
             let mut bad = good.clone();

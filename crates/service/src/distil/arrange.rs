@@ -117,6 +117,7 @@ impl Distilling {
                            `cerebro jobs retry` asks again";
             return Err(ServiceError::invalid("project", &owner(project), problem));
         }
+        self.hasten(std::slice::from_ref(&task)).await?;
         self.owe([task]).await?;
         self.jobs.queue(JobKind::Distil).unblock();
         Ok(())

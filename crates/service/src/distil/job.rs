@@ -73,6 +73,12 @@ impl Distilling {
         let subjects: Vec<Subject> = tasks.into_iter().map(|task| task.subject()).collect();
         Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
     }
+
+    /// Makes jobs due that wait for another attempt, because a person wants them done now.
+    pub(super) async fn hasten(&self, tasks: &[Task]) -> Result<(), ServiceError> {
+        let subjects: Vec<Subject> = tasks.iter().map(Task::subject).collect();
+        Ok(self.base.store.jobs().hasten(JobKind::Distil, &subjects).await?)
+    }
 }
 
 /// The handler of [`JobKind::Distil`].

@@ -34,9 +34,15 @@ use crate::{
     settings::{DistilOptions, DistilSettings, Review},
     spending::Spending,
 };
-use cerebro_core::domain::{Candidate, CandidateId, CandidateState, PastSession, Project, SessionId};
+use cerebro_core::domain::{
+    Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, PastSession,
+    Project, SessionId,
+};
 use cerebro_core::pace::{Budget, Spent};
-use cerebro_store::{DistilCounts, JobKind};
+use cerebro_store::{DistilCounts, JobKind, Table};
+
+/// Most arrangements of a state that are searched for the beginning of an id.
+const ARRANGEMENTS_MAX: usize = 500;
 
 /// The state of distilling.
 #[derive(Debug, Clone)]
@@ -129,6 +135,32 @@ impl Distilling {
             project.is_none_or(|project| *project == session.project).then(|| (candidate, session.clone()))
         };
         Ok(found.into_iter().filter_map(with_session).take(limit).collect())
+    }
+
+    /// The candidates and the arrangements whose ids begin so, at most so many of each.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn proposals_like(
+        &self,
+        given: &str,
+        limit: usize,
+    ) -> Result<(Vec<Candidate>, Vec<Arrangement>), ServiceError> {
+        let mut candidates = Vec::new();
+        if let Some(key) = CandidateId::key_of_part(given) {
+            let keys = self.base.store.keys_by_prefix(Table::Candidate, &key, limit).await?;
+            let ids: Vec<CandidateId> = keys.iter().filter_map(|key| CandidateId::of_key(key).ok()).collect();
+            candidates = self.base.store.candidates().by_ids(&ids).await?;
+        }
+        let mut arrangements = Vec::new();
+        if ArrangementId::key_of_part(given).is_some() {
+            for state in ArrangementState::ALL {
+                arrangements.extend(self.arrangements(state, ARRANGEMENTS_MAX).await?);
+            }
+            arrangements.retain(|one| one.id.to_string().starts_with(given));
+            arrangements.truncate(limit);
+        }
+        Ok((candidates, arrangements))
     }
 
     /// A candidate with its session.

@@ -69,6 +69,7 @@ impl Distilling {
         let given_up = self.given_up().await?;
         let tasks = due.iter().map(|session| Task::Session(session.id.clone()));
         let (given_up, tasks): (Vec<Task>, Vec<Task>) = tasks.partition(|task| given_up.contains(task));
+        self.hasten(&tasks).await?;
         let queued = Queued { queued: tasks.len(), given_up: given_up.len() };
         self.owe(tasks).await?;
         self.jobs.queue(JobKind::Distil).unblock();

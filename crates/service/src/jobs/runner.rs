@@ -338,6 +338,8 @@ impl<H: JobHandler> Loop<H> {
         if wakes.unblocked {
             self.blocked = None;
             self.handler.reopen();
+            // What was changed may be the provider, too.
+            self.cx.breaker = Breaker::default();
         }
         // While the loop is blocked, a save must not cause a look at the queue.
         if let Some((until, blocked)) = self.blocked.take() {

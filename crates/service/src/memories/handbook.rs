@@ -222,12 +222,14 @@ impl Memories {
     /// The drafts of skills in the handbook of a project, or in all handbooks.
     pub async fn skills(&self, project: Option<&Project>) -> Result<Vec<(Project, Skill)>, ServiceError> {
         let sources = HandbookSources::of(&self.base.store).await?;
-        let wanted = sources.projects().filter(|known| project.is_none_or(|project| project == *known));
-        let drafts = |project: &Project| {
-            let of = |skill| (project.clone(), skill);
-            skill::drafts(&sources.handbook(Some(project))).into_iter().map(of).collect::<Vec<_>>()
+        // The names of a project's drafts depend on those of all others.
+        let handbooks: Vec<Handbook> =
+            sources.projects().map(|known| sources.handbook(Some(known))).collect();
+        let of = |(known, skills): (&Project, Vec<Skill>)| {
+            skills.into_iter().map(|skill| (known.clone(), skill)).collect::<Vec<_>>()
         };
-        Ok(wanted.flat_map(drafts).collect())
+        let all = sources.projects().zip(skill::drafts(&handbooks)).flat_map(of);
+        Ok(all.filter(|(known, _)| project.is_none_or(|project| project == known)).collect())
     }
 
     /// The rendered handbooks that contain a project's items: its own, and that of all.
