@@ -361,9 +361,10 @@ fn between(excluded: &[Range<usize>], len: usize) -> Vec<Range<usize>> {
 }
 
 /// The outermost private blocks. A tag with words behind its name that are no attributes
-/// (`<private key>`) may be prose: it opens a block only if some closing tag follows.
+/// (`<private key>`) may be prose: it opens a block only if some closing tag follows. So may an argument of a type
+/// (`Local<Private>`) be code: it opens one only if the next tag closes it.
 fn private_blocks(text: &str) -> Vec<Span> {
-    let tags: Vec<_> = PRIVATE_TAG.find_iter(text).filter_map(|tag| Tag::read(&tag)).collect();
+    let tags: Vec<_> = PRIVATE_TAG.find_iter(text).filter_map(|tag| Tag::read(text, &tag)).collect();
     let last_close = tags.iter().rposition(|tag| tag.closes);
     let mut blocks = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
@@ -375,7 +376,9 @@ fn private_blocks(text: &str) -> Vec<Span> {
             depth = depth.saturating_sub(1);
             continue;
         }
-        if tag.doubtful && last_close.is_none_or(|close| close < i) {
+        let is_prose = tag.doubtful && last_close.is_none_or(|close| close < i);
+        let is_code = tag.is_argument && !tags.get(i + 1).is_some_and(|next| next.closes);
+        if is_prose || is_code {
             continue;
         }
         if depth == 0 {
@@ -393,16 +396,20 @@ struct Tag {
     range: Range<usize>,
     closes: bool,
     doubtful: bool,
+    /// Whether it may be the argument of a type.
+    is_argument: bool,
 }
 
 impl Tag {
     /// `None` for an empty element, which contains nothing.
-    fn read(found: &regex::Match<'_>) -> Option<Self> {
+    fn read(text: &str, found: &regex::Match<'_>) -> Option<Self> {
         let inner = found.as_str().trim_matches(['<', '>']).trim();
         let closes = inner.starts_with('/');
         let empty = inner.ends_with('/');
         let doubtful = inner.contains(char::is_whitespace) && !inner.contains('=');
-        (closes || !empty).then(|| Self { range: found.range(), closes, doubtful })
+        let is_argument = found.as_str() == "<Private>"
+            && text[..found.start()].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+        (closes || !empty).then(|| Self { range: found.range(), closes, doubtful, is_argument })
     }
 }
 
