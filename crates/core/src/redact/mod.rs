@@ -23,6 +23,7 @@ mod wrapped;
 
 use std::{
     borrow::Cow,
+    collections::HashSet,
     ops::Range,
     sync::{LazyLock, OnceLock},
 };
@@ -361,11 +362,12 @@ fn between(excluded: &[Range<usize>], len: usize) -> Vec<Range<usize>> {
 }
 
 /// The outermost private blocks. A tag with words behind its name that are no attributes
-/// (`<private key>`) may be prose: it opens a block only if some closing tag follows. So may an argument of a type
-/// (`Local<Private>`) be code: it opens one only if the next tag closes it.
+/// (`<private key>`) may be prose: it opens a block only if some closing tag follows. A tag that may only be mentioned opens
+/// one only if a closing tag belongs to it.
 fn private_blocks(text: &str) -> Vec<Span> {
     let tags: Vec<_> = PRIVATE_TAG.find_iter(text).filter_map(|tag| Tag::read(text, &tag)).collect();
     let last_close = tags.iter().rposition(|tag| tag.closes);
+    let closed = closed(&tags);
     let mut blocks = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
     for (i, tag) in tags.iter().enumerate() {
@@ -377,8 +379,8 @@ fn private_blocks(text: &str) -> Vec<Span> {
             continue;
         }
         let is_prose = tag.doubtful && last_close.is_none_or(|close| close < i);
-        let is_code = tag.is_argument && !tags.get(i + 1).is_some_and(|next| next.closes);
-        if is_prose || is_code {
+        let is_mentioned = tag.may_be_mentioned && !closed.contains(&i);
+        if is_prose || is_mentioned {
             continue;
         }
         if depth == 0 {
@@ -392,12 +394,26 @@ fn private_blocks(text: &str) -> Vec<Span> {
     blocks
 }
 
+/// The opening tags to which a closing tag belongs, by their positions.
+fn closed(tags: &[Tag]) -> HashSet<usize> {
+    let mut open = Vec::new();
+    let mut closed = HashSet::new();
+    for (i, tag) in tags.iter().enumerate() {
+        if tag.closes {
+            closed.extend(open.pop());
+        } else {
+            open.push(i);
+        }
+    }
+    closed
+}
+
 struct Tag {
     range: Range<usize>,
     closes: bool,
     doubtful: bool,
-    /// Whether it may be the argument of a type.
-    is_argument: bool,
+    /// Whether it is alone between backticks, or may be the argument of a type: `Local<Private>`.
+    may_be_mentioned: bool,
 }
 
 impl Tag {
@@ -407,9 +423,12 @@ impl Tag {
         let closes = inner.starts_with('/');
         let empty = inner.ends_with('/');
         let doubtful = inner.contains(char::is_whitespace) && !inner.contains('=');
+        let (before, behind) = (&text[..found.start()], &text[found.end()..]);
+        // What is before it may be a mark by now, and that must not make a difference.
         let is_argument = found.as_str() == "<Private>"
-            && text[..found.start()].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
-        (closes || !empty).then(|| Self { range: found.range(), closes, doubtful, is_argument })
+            && before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | ']'));
+        let may_be_mentioned = is_argument || (before.ends_with('`') && behind.starts_with('`'));
+        (closes || !empty).then(|| Self { range: found.range(), closes, doubtful, may_be_mentioned })
     }
 }
 

@@ -174,6 +174,9 @@ fn delimited() -> Vec<(&'static str, String, String, String)> {
     add("private", "", "<private>a<private>b</private>c</private>".to_owned(), " </private>");
     add("private", "", "<private key>a</private>".to_owned(), "d");
     add("private", "Vec<Private> a", "<Private>x</private>".to_owned(), "d");
+    add("private", "text in `<private>`: ", "<private>x y".to_owned(), "");
+    add("private", "`", "<private>`x`</private>".to_owned(), "`");
+    add("private", "`", "<private>` <private>x</private> y</private>".to_owned(), "z");
     add("private", "a ", "<private>unclosed <b> \n end".to_owned(), "");
     add("private", "a ", "<private><private>x</private> y".to_owned(), "");
     all
@@ -262,6 +265,7 @@ fn other_text_stays() {
         "Give <private key> here",
         "static Local<Private> New(Isolate* isolate);",
         "PhantomData::<Private> and Vec<Private>",
+        "text in `<private>` is removed",
         "-----BEGIN PRIVATE KEY-----",
         "it ends with\n\n-----END PRIVATE KEY-----",
         "key\n-----END PRIVATE KEY-----",
@@ -454,6 +458,8 @@ fn pieces() -> impl Strategy<Value = String> {
         "</private>",
         "<private",
         "<private key>",
+        "<Private>",
+        "`",
         "<private a=1>",
         ">",
         "/",
