@@ -1,7 +1,7 @@
 //! A memory as a Markdown note: front matter, the text, and links below a mark.
 //!
-//! The front matter has what editors such as Obsidian show as properties. The part below the mark is rewritten by
-//! each export and never read back.
+//! The front matter has what editors such as Obsidian show as properties. The links below the mark are written again by
+//! each export. Nothing below it is read back.
 
 use std::fmt::Write as _;
 
@@ -82,11 +82,11 @@ pub fn standing(text: &str, id: &str, new: &Note) -> Standing {
     }
 }
 
-/// The note `new` with a person's additions to the front matter of the old one: properties that no export writes, and
-/// further aliases.
+/// The note `new` with a person's additions to the old one: properties that no export writes, further aliases, and what
+/// was written below the links.
 pub fn with_additions(new: &str, old: &str) -> String {
     let old = unified(old);
-    let (Some((front, _)), Some((new_front, body))) = (split(&old), split(new)) else {
+    let (Some((front, old_body)), Some((new_front, body))) = (split(&old), split(new)) else {
         return new.to_owned();
     };
     let mut is_added = false;
@@ -113,7 +113,19 @@ pub fn with_additions(new: &str, old: &str) -> String {
         let lines: String = further.map(|alias| format!("  - {}\n", quoted(&alias))).collect();
         merged.insert_str(at + own.len(), &lines);
     }
-    format!("{FENCE}\n{merged}{added}{FENCE}\n{body}")
+    format!("{FENCE}\n{merged}{added}{FENCE}\n{}", with_words_below(body, old_body))
+}
+
+/// The text and links of a note, with what a person wrote below the links of the old one.
+fn with_words_below(body: &str, old: &str) -> String {
+    let below = old.rsplit_once(MARK).map_or("", |(_, below)| below);
+    let words = below.lines().filter(|line| !is_bullet(line)).collect::<Vec<_>>().join("\n");
+    let words = words.trim_matches('\n');
+    if words.trim().is_empty() || body.trim_end().ends_with(words.trim_end()) {
+        return body.to_owned();
+    }
+    let mark = if body.contains(MARK) { String::new() } else { format!("\n{MARK}\n") };
+    format!("{body}{mark}\n{words}\n")
 }
 
 fn title_of(front: &str) -> String {
@@ -181,7 +193,8 @@ pub fn render(memory: &Memory, links: &[Link]) -> String {
     let _ = writeln!(out, "revision: {}\n{FENCE}\n", memory.revision);
     out.push_str(memory.content.raw().trim_end());
     out.push('\n');
-    if !links.is_empty() {
+    // A mark within the text is not the one that ends it.
+    if !links.is_empty() || memory.content.raw().contains(MARK) {
         let _ = write!(out, "\n{MARK}\n\n");
         out.extend(links.iter().map(bullet));
     }
@@ -254,6 +267,14 @@ fn bullet(link: &Link) -> String {
     let plain = |c: char| if matches!(c, '[' | ']' | '|' | '#' | '^') { ' ' } else { c };
     let words: String = text::one_line(&link.words).chars().map(plain).collect();
     format!("- {}: [[{}|{}]]\n", link.kind, link.stem, words.trim())
+}
+
+/// Whether an export wrote this line: a [`bullet`].
+fn is_bullet(line: &str) -> bool {
+    let parts = line.strip_prefix("- ").and_then(|line| line.split_once(": [["));
+    parts.is_some_and(|(kind, link)| {
+        kind.chars().all(|c| c.is_alphanumeric() || c == '_') && link.ends_with("]]") && link.contains('|')
+    })
 }
 
 /// Reads a note; `None` for one of a session.
@@ -441,6 +462,30 @@ mod tests {
         assert_eq!(with_additions(&merged, &merged), merged);
         assert_eq!(parse(&merged).unwrap(), parse(&new).unwrap());
         assert_eq!(with_additions(&new, "no front matter"), new);
+    }
+
+    #[test]
+    fn what_a_person_wrote_below_the_links_stays() {
+        let old = format!("{}\nMy own words.\n- a point\n", render(&memory(), &[link()]));
+        let mut changed = memory();
+        changed.title = "Another title".into();
+        let new = render(&changed, &[link()]);
+        assert_eq!(with_additions(&new, &old), format!("{new}\nMy own words.\n- a point\n"));
+        let bare = with_additions(&render(&changed, &[]), &old);
+        assert!(bare.ends_with(&format!("\n{MARK}\n\nMy own words.\n- a point\n")), "{bare}");
+        for merged in [bare, old] {
+            assert_eq!(with_additions(&merged, &merged), merged);
+        }
+    }
+
+    #[test]
+    fn a_text_that_quotes_the_mark_is_read_back_whole() {
+        let mut quoting = memory();
+        quoting.content = format!("Before.\n{MARK}\nAfter.").as_str().into();
+        for links in [vec![], vec![link()]] {
+            let note = parse(&render(&quoting, &links)).unwrap().unwrap();
+            assert_eq!(note.content, quoting.content.raw());
+        }
     }
 
     #[test]

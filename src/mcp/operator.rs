@@ -180,6 +180,8 @@ pub(super) async fn spelling(call: &mut Call) -> AnswerTo<of::Spelling> {
 }
 
 pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProjects> {
+    // The other name is of a project that is stored.
+    call.arguments.redact_name("into");
     let mut name = |argument: &'static str| -> Result<Project, ArgumentError> {
         let given = call.arguments.needed(argument)?;
         Project::parse(&given)

@@ -57,6 +57,22 @@ struct Members {
     error: Option<IgnoredAny>,
 }
 
+/// A request of which not everything can be read: it is nested too deeply, or has a number that is out of range.
+#[derive(Deserialize)]
+struct Unread {
+    id: Value,
+    #[serde(rename = "method")]
+    _method: IgnoredAny,
+}
+
+impl Unread {
+    /// The id in a line that is not understood. Null, as JSON-RPC asks for, if there is no usable one.
+    fn id(line: &[u8]) -> Value {
+        let id = serde_json::from_slice(line).ok().map(|Self { id, .. }| id);
+        id.filter(|id| Key::of(id).is_some()).unwrap_or_default()
+    }
+}
+
 /// A line from the client.
 #[derive(Debug, PartialEq)]
 pub enum FromClient {
@@ -79,7 +95,11 @@ impl FromClient {
         let message: Value = match serde_json::from_slice(line) {
             Ok(message) => message,
             Err(error) => {
-                return Self::Invalid(error_line(&Value::Null, PARSE_ERROR, &format!("not JSON: {error}")));
+                return Self::Invalid(error_line(
+                    &Unread::id(line),
+                    PARSE_ERROR,
+                    &format!("not JSON: {error}"),
+                ));
             }
         };
         let id = message.get("id").unwrap_or(&Value::Null);
@@ -265,12 +285,18 @@ mod tests {
 
     #[test]
     fn what_the_daemon_could_not_answer_is_answered() {
-        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+        let nested = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        let deep = format!("{{\"a\":{nested}}}");
+        let deep_call = format!(r#"{{"jsonrpc":"2.0","id":3,"method":"ping","params":{{"a":{nested}}}}}"#);
+        let deep_answer = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{nested}}}"#);
         for (line, id, expected) in [
             ("hello", json!(null), -32_700),
             ("{\"jsonrpc\":\"2.0\",\"id\":1", json!(null), -32_700),
             ("{\"n\":1e999}", json!(null), -32_700),
             (&deep, json!(null), -32_700),
+            (&deep_call, json!(3), -32_700),
+            (&deep_answer, json!(null), -32_700),
+            (r#"{"jsonrpc":"2.0","id":"x","method":"ping","params":{"n":1e999}}"#, json!("x"), -32_700),
             ("[]", json!(null), -32_600),
             (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, json!(null), -32_600),
             ("7", json!(null), -32_600),

@@ -271,6 +271,8 @@ fn secrets_are_redacted_at_every_entry() {
     let split = format!("{}\u{0}{}", &token[..12], &token[12..]);
     let saved = agent.ok("mem_save", json!({"title": "Split", "content": split, "project": split}));
     assert_eq!(saved.number("redacted"), 2, "{saved:?}");
+    agent.ok("mem_save", json!({"title": "Renamed", "content": "x", "project": "renamed"}));
+    home.run(&["projects", "rename", "renamed", &token]).success();
     let refused = agent.request("tools/call", json!({"name": token, "arguments": {}})).unwrap_err();
     assert!(!format!("{refused:?}").contains(&token), "{refused:?}");
 

@@ -32,6 +32,26 @@ fn a_summary_is_deleted_with_the_memory_that_holds_it() {
 }
 
 #[test]
+fn a_summary_is_shown_from_the_moment_it_is_written() {
+    let home = Home::new();
+    let (mut agent, mut other) = (home.agent(), home.agent());
+    agent.ok("mem_session_start", json!({"id": "mine"}));
+    agent.ok("mem_session_summary", json!({"goal": "Count the quolls"}));
+    let shows = |agent: &mut Agent| {
+        let shown = context(agent);
+        assert_eq!(shown.number("sessions"), 1, "{shown:?}");
+        shown.assert_in_both(&["Count the quolls"]);
+        assert!(!shown.text.contains("Unfinished"), "{shown:?}");
+    };
+    // While the session is live, and once it has ended: for the agent that wrote it, and for others.
+    shows(&mut agent);
+    shows(&mut other);
+    agent.ok("mem_session_end", json!({}));
+    shows(&mut agent);
+    shows(&mut other);
+}
+
+#[test]
 fn a_moved_summary_is_revised_and_does_not_pile_up() {
     let home = Home::new();
     let mut agent = home.agent();

@@ -8,7 +8,7 @@ use super::{
     value::{Form, is_drawn_word, is_secret},
 };
 
-/// What a sentence says between a name and its verb: `the password for the staging database is …`.
+/// What a sentence says between a name and its verb: `the password for the staging database is …`, `password for x: …`.
 const OBJECT_BYTES_MAX: usize = 48;
 /// The block of a variable in HCL that is searched for its default.
 const BLOCK_BYTES_MAX: usize = 256;
@@ -123,13 +123,13 @@ impl<'a> Name<'a> {
             let is_element = self.before().ends_with('<') && self.text[value.end..].starts_with("</");
             return is_element.then_some((value, Form::Data));
         } else if cursor.eat("(") {
+            let is_pair = ["auth", "credential", "credentials"].iter().any(|name| self.is(name));
+            if is_pair && let Some(value) = cursor.second_of_pair() {
+                return Some((value, Form::Pair));
+            }
             let sets = self.before().ends_with('.')
                 || ["set", "with"].iter().any(|verb| self.text[self.range.clone()].starts_with(verb));
-            if sets {
-                return cursor.quoted().map(|value| (value, Form::Quoted));
-            }
-            let is_pair = ["auth", "credential", "credentials"].iter().any(|name| self.is(name));
-            return if is_pair { cursor.second_of_pair().map(|value| (value, Form::Pair)) } else { None };
+            return if sets { cursor.quoted().map(|value| (value, Form::Quoted)) } else { None };
         }
         let begin = cursor.at;
         cursor.blanks();
@@ -197,11 +197,9 @@ impl<'a> Name<'a> {
         if gap == 0 {
             return None;
         }
-        // More blanks than one are those of a table of flags.
-        if self.dashes > 0
-            && gap == 1
-            && (line.len() == self.dashes || self.before().ends_with([' ', '\t', '[', '(', '"', '\'', '`']))
-        {
+        // `--password`, `--spring.datasource.password`. More blanks than one are those of a table of flags.
+        let flag = line.rsplit([' ', '\t', '[', '(', '"', '\'', '`']).next().unwrap_or_default();
+        if gap == 1 && flag.starts_with('-') && flag.chars().all(|c| is_part(c) || c == '.') {
             let value = cursor
                 .quoted()
                 .unwrap_or_else(|| cursor.run(&[' ', '\t', '\n', '\r', '"', '\'', '`', ';', '|', ')', ']']));
@@ -265,9 +263,10 @@ impl<'a> Name<'a> {
             let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(OBJECT_BYTES_MAX)];
             let rest = rest.split(['\n', '\r', '.', ',', ';']).next().unwrap_or_default();
             let is_verb = |at: &usize| VERBS.iter().any(|word| rest[*at..].starts_with(word));
-            cursor.at += rest.match_indices(' ').map(|(at, _)| at + 1).find(is_verb)?;
+            let verb = rest.match_indices(' ').map(|(at, _)| at + 1).find(is_verb);
+            cursor.at += verb.into_iter().chain(rest.find(": ")).min()?;
         }
-        let says = VERBS.iter().any(|word| cursor.eat(word));
+        let says = cursor.eat(": ") || VERBS.iter().any(|word| cursor.eat(word));
         let ends = [' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'', '`'];
         let value = cursor.quoted().unwrap_or_else(|| cursor.run(&ends));
         let words = self.text[value.clone()].trim_end_matches(['.', '!', '?', ':']);

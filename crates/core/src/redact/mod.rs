@@ -23,6 +23,7 @@ mod wrapped;
 
 use std::{
     borrow::Cow,
+    collections::HashSet,
     ops::Range,
     sync::{LazyLock, OnceLock},
 };
@@ -361,10 +362,12 @@ fn between(excluded: &[Range<usize>], len: usize) -> Vec<Range<usize>> {
 }
 
 /// The outermost private blocks. A tag with words behind its name that are no attributes
-/// (`<private key>`) may be prose: it opens a block only if some closing tag follows.
+/// (`<private key>`) may be prose: it opens a block only if some closing tag follows. A tag that may only be mentioned opens
+/// one only if a closing tag belongs to it.
 fn private_blocks(text: &str) -> Vec<Span> {
-    let tags: Vec<_> = PRIVATE_TAG.find_iter(text).filter_map(|tag| Tag::read(&tag)).collect();
+    let tags: Vec<_> = PRIVATE_TAG.find_iter(text).filter_map(|tag| Tag::read(text, &tag)).collect();
     let last_close = tags.iter().rposition(|tag| tag.closes);
+    let closed = closed(&tags);
     let mut blocks = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
     for (i, tag) in tags.iter().enumerate() {
@@ -375,7 +378,9 @@ fn private_blocks(text: &str) -> Vec<Span> {
             depth = depth.saturating_sub(1);
             continue;
         }
-        if tag.doubtful && last_close.is_none_or(|close| close < i) {
+        let is_prose = tag.doubtful && last_close.is_none_or(|close| close < i);
+        let is_mentioned = tag.may_be_mentioned && !closed.contains(&i);
+        if is_prose || is_mentioned {
             continue;
         }
         if depth == 0 {
@@ -389,20 +394,41 @@ fn private_blocks(text: &str) -> Vec<Span> {
     blocks
 }
 
+/// The opening tags to which a closing tag belongs, by their positions.
+fn closed(tags: &[Tag]) -> HashSet<usize> {
+    let mut open = Vec::new();
+    let mut closed = HashSet::new();
+    for (i, tag) in tags.iter().enumerate() {
+        if tag.closes {
+            closed.extend(open.pop());
+        } else {
+            open.push(i);
+        }
+    }
+    closed
+}
+
 struct Tag {
     range: Range<usize>,
     closes: bool,
     doubtful: bool,
+    /// Whether it is alone between backticks, or may be the argument of a type: `Local<Private>`.
+    may_be_mentioned: bool,
 }
 
 impl Tag {
     /// `None` for an empty element, which contains nothing.
-    fn read(found: &regex::Match<'_>) -> Option<Self> {
+    fn read(text: &str, found: &regex::Match<'_>) -> Option<Self> {
         let inner = found.as_str().trim_matches(['<', '>']).trim();
         let closes = inner.starts_with('/');
         let empty = inner.ends_with('/');
         let doubtful = inner.contains(char::is_whitespace) && !inner.contains('=');
-        (closes || !empty).then(|| Self { range: found.range(), closes, doubtful })
+        let (before, behind) = (&text[..found.start()], &text[found.end()..]);
+        // What is before it may be a mark by now, and that must not make a difference.
+        let is_argument = found.as_str() == "<Private>"
+            && before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | ']'));
+        let may_be_mentioned = is_argument || (before.ends_with('`') && behind.starts_with('`'));
+        (closes || !empty).then(|| Self { range: found.range(), closes, doubtful, may_be_mentioned })
     }
 }
 

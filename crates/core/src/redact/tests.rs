@@ -173,6 +173,10 @@ fn delimited() -> Vec<(&'static str, String, String, String)> {
     add("private", "a ", "< private >x</private\n>".to_owned(), " b");
     add("private", "", "<private>a<private>b</private>c</private>".to_owned(), " </private>");
     add("private", "", "<private key>a</private>".to_owned(), "d");
+    add("private", "Vec<Private> a", "<Private>x</private>".to_owned(), "d");
+    add("private", "text in `<private>`: ", "<private>x y".to_owned(), "");
+    add("private", "`", "<private>`x`</private>".to_owned(), "`");
+    add("private", "`", "<private>` <private>x</private> y</private>".to_owned(), "z");
     add("private", "a ", "<private>unclosed <b> \n end".to_owned(), "");
     add("private", "a ", "<private><private>x</private> y".to_owned(), "");
     all
@@ -259,6 +263,9 @@ fn other_text_stays() {
         "private",
         "&lt;private&gt;",
         "Give <private key> here",
+        "static Local<Private> New(Isolate* isolate);",
+        "PhantomData::<Private> and Vec<Private>",
+        "text in `<private>` is removed",
         "-----BEGIN PRIVATE KEY-----",
         "it ends with\n\n-----END PRIVATE KEY-----",
         "key\n-----END PRIVATE KEY-----",
@@ -451,6 +458,8 @@ fn pieces() -> impl Strategy<Value = String> {
         "</private>",
         "<private",
         "<private key>",
+        "<Private>",
+        "`",
         "<private a=1>",
         ">",
         "/",

@@ -16,7 +16,7 @@ const PINNED_MAX: usize = 100;
 const DUE_MAX: usize = 100;
 /// Most recent sessions and prompts that are shown.
 const RECENT_MAX: usize = 10;
-/// Most recent sessions of agents that are read. Some are left out: the asking one, and live ones of other agents.
+/// Most recent sessions of agents that are read. Some are left out: the asking one and live ones, unless they have a summary.
 const SESSIONS_MAX: usize = 50;
 /// How many of the last memories of an unfinished session are named.
 const LEFT_OFF_MAX: usize = 3;
@@ -156,7 +156,7 @@ impl Gathered {
 }
 
 impl Recall {
-    /// Gathers the context of a project, in which the caller's own session is not an earlier one. Marks can be added to its
+    /// Gathers the context of a project, in which the caller's own session counts only for its summary. Marks can be added to its
     /// memories before it is written.
     pub async fn context(&self, caller: &Caller, request: &ContextRequest) -> Result<Gathered, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
@@ -217,21 +217,23 @@ impl Recall {
         Ok(due.into_iter().partition(|memory| memory.trigger.is_none()))
     }
 
-    /// The recent sessions, without the asking one and without live ones of other agents; and separately what the last
-    /// unfinished session was doing.
+    /// The recent sessions, and separately what the last unfinished one was doing. The asking session and live ones of
+    /// other agents are listed if they have a summary; they are never the unfinished one.
     async fn earlier(
         &self,
-        mut sessions: Vec<Session>,
+        sessions: Vec<Session>,
         own: &SessionId,
     ) -> Result<(Vec<Session>, Vec<String>), ServiceError> {
-        sessions.retain(|session| session.id != *own);
-        sessions.retain(|session| !self.sessions.is_under_way(session));
+        let is_at_work = |session: &Session| session.id == *own || self.sessions.is_under_way(session);
+        let (at_work, mut earlier): (Vec<_>, Vec<_>) = sessions.into_iter().partition(is_at_work);
         let mut left_off = Vec::new();
-        if let Some(at) = unfinished(&sessions, |session| self.is_unfinished(session)) {
-            left_off.push(self.left_off(&sessions.remove(at)).await?);
+        if let Some(at) = unfinished(&earlier, |session| self.is_unfinished(session)) {
+            left_off.push(self.left_off(&earlier.remove(at)).await?);
         }
-        sessions.truncate(RECENT_MAX);
-        Ok((sessions, left_off))
+        earlier.extend(at_work.into_iter().filter(|session| session.summary.is_some()));
+        earlier.sort_by(|a, b| b.started_at.cmp(&a.started_at).then_with(|| a.id.cmp(&b.id)));
+        earlier.truncate(RECENT_MAX);
+        Ok((earlier, left_off))
     }
 
     fn is_unfinished(&self, session: &Session) -> bool {
