@@ -186,6 +186,7 @@ fn take_agent(
         format!("Cerebro's package for {} stays; to remove it: {removal}", agent_files.agent.title)
     });
     let mut notes: Vec<String> = package.into_iter().collect();
+    notes.extend(agent_files.left_alone()?);
     if agent_files.record.is_none() && !agent_files.is_set_up()? {
         return Ok((Vec::new(), notes));
     }
