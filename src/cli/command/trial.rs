@@ -17,7 +17,7 @@ use super::{CommandContext, Outcome, daemon, portable, within};
 use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::home::{Home, bytes_below};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
@@ -54,11 +54,14 @@ pub struct DiffArgs {
     limit: Option<usize>,
 }
 
-/// Stop a trial and remove its home
+/// Stop a trial and remove its home; this cannot be undone
 #[derive(Debug, Args)]
 pub struct DropArgs {
     /// The name of the trial
     name: String,
+    /// Do not ask first; needed without a terminal
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Where a trial lies, if its name can be one.
@@ -289,6 +292,12 @@ pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<Outc
     let home = context.home()?;
     let place = place(&home, &args.name)?;
     trial(&home, &args.name)?;
+    let size = bytes(bytes_below(&place));
+    let question = format!("Remove trial {} ({size}) for good? The memory stays as it is.", args.name);
+    if !args.yes && !context.output.confirm(&question)? {
+        context.output.note("nothing was removed");
+        return Ok(Outcome::Short);
+    }
     remove(&place).await?;
     context.output.json(&json!({ "name": args.name, "dropped": true }))?;
     context.output.outcome(&args.name, "dropped", "")?;
