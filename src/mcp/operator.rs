@@ -192,6 +192,11 @@ pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProject
             .ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is not a project name"))
     };
     let (from, into) = (name("from")?, name("into")?);
+    if into.is_reserved() {
+        let problem = "no project gets this name, because lists and exports show personal memories as `personal` \
+             and sessions as `sessions`; choose another name";
+        return Err(ArgumentError::new("into", Some(into.as_str()), problem).into());
+    }
     let merged = call.service.journal.merge_projects(&from, &into).await?;
     let kept =
         |(id, holder): &(MemoryId, MemoryId)| Kept { id: Text::of(id), topic_held_by: Text::of(holder) };
