@@ -193,9 +193,7 @@ pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProject
     };
     let (from, into) = (name("from")?, name("into")?);
     if into.is_reserved() {
-        let problem = "no project gets this name, because lists and exports show personal memories as `personal` \
-             and sessions as `sessions`; choose another name";
-        return Err(ArgumentError::new("into", Some(into.as_str()), problem).into());
+        return Err(ArgumentError::new("into", Some(into.as_str()), Project::RESERVED_WHY).into());
     }
     let merged = call.service.journal.merge_projects(&from, &into).await?;
     let kept =

@@ -31,7 +31,7 @@ enum Action {
 struct RenameArgs {
     /// The project
     from: String,
-    /// The new name; no project may have it yet
+    /// The new name, which no project has yet; not `personal` or `sessions`
     into: String,
 }
 
