@@ -198,7 +198,9 @@ impl AgentFiles {
         let parts = std::mem::take(&mut plan.parts);
         let record = Record { parts, ..self.record.clone().unwrap_or_default() };
         setup::apply_setup(&plan.changes, record, context.home()?.root(), self.agent.name)?;
-        plan.notes.push(format!("{} reads it when it starts next", self.agent.title));
+        if plan.changes.iter().any(Change::is_any) {
+            plan.notes.push(format!("{} reads the changes when it starts next", self.agent.title));
+        }
         Ok(())
     }
 
