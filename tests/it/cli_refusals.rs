@@ -50,6 +50,16 @@ fn a_number_beyond_its_bound_is_refused_and_the_bound_is_named() {
 }
 
 #[test]
+fn a_memory_without_content_is_refused_with_what_to_do() {
+    let home = Home::new();
+    for args in [&["save", "A title"][..], &["save", "A title", "-"]] {
+        let refused = home.run(args);
+        assert_eq!(refused.code(), 2, "{refused:?}");
+        assert!(refused.stderr.contains("standard input is empty"), "{refused:?}");
+    }
+}
+
+#[test]
 fn nothing_is_destroyed_without_confirmation() {
     let home = Home::new();
     let id = save(&home, "Kept", "The ibis stays.");

@@ -161,7 +161,7 @@ async fn fill(home: &Home, place: &Path) -> Result<(u64, u64)> {
 const TRIALS: &[(&str, Layout)] = &[
     ("name", Layout::Fixed),
     ("made", Layout::Moment),
-    ("bytes", Layout::Count),
+    ("size", Layout::Fixed),
     ("home", Layout::Flexible),
 ];
 
@@ -193,7 +193,7 @@ pub fn list(context: &CommandContext) -> Result<Outcome> {
     let trials: Vec<Trial> = folders(&home).iter().map(|folder| Trial::of(folder)).collect();
     context.output.json(&json!({ "trials": trials }))?;
     let table = Table::listing(TRIALS, &trials, |trial| {
-        vec![shown(&trial.name), shown(&trial.made), shown(&trial.bytes), shown(&trial.home)]
+        vec![shown(&trial.name), shown(&trial.made), bytes(trial.bytes), shown(&trial.home)]
     });
     context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")?;
     Ok(Outcome::Done)
