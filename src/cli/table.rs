@@ -87,14 +87,19 @@ impl Table {
     }
 
     /// The drawn table, as wide as the screen at most. Columns without any value are left out, and those that can be
-    /// spared where their words say nothing or have no room. Where the rest has no room either, each row is a list.
+    /// spared where their words say nothing or have no room. Where the rest has no room either, or would be a single
+    /// column, each row is a list.
     pub fn drawn(&self, screen: &Screen) -> String {
         let cells = self.cells(screen);
-        let mut places = self.informative(&cells);
+        let informative = self.informative(&cells);
+        let mut places = informative.clone();
         while self.needed(&cells, &places, TEXT_LEAST) > screen.width {
             let spare = |at: &usize| matches!(self.columns[*at].1, Layout::Spare | Layout::Ago);
             let Some(last) = places.iter().rposition(spare) else { break };
             places.remove(last);
+        }
+        if places.len() == 1 && informative.len() > 1 {
+            return self.listed(&cells, &informative, screen.width);
         }
         if self.needed(&cells, &places, TEXT_BARE) > screen.width {
             return self.listed(&cells, &places, screen.width);
@@ -380,6 +385,22 @@ mod tests {
              bbcdefghij27\tnever\t1234\t\tLong 語 [31mwords and more of them\n"
         );
         assert_eq!(Table::new(COLUMNS).plain(), "");
+    }
+
+    #[test]
+    fn a_table_of_which_one_column_is_left_is_a_list() {
+        let columns = &[("id", Layout::Fixed), ("began", Layout::Ago), ("agent", Layout::Spare)];
+        let rows = [
+            ["cerebro-cli-2026-11-26-1d04f5ae", "2026-11-21T23:30:00Z", "codex"],
+            ["cerebro-cli-2026-11-27-1d04f5ae", "2026-11-21T23:30:00Z", "zed"],
+        ];
+        let table = Table::listing(columns, &rows, |row| row.map(str::to_owned).to_vec());
+        let drawn = table.drawn(&screen(40));
+        assert!(
+            drawn.contains("id     cerebro-cli-2026-11-27-1d04f5ae\n") && drawn.contains("agent  zed\n"),
+            "{drawn}"
+        );
+        assert!(table.drawn(&screen(80)).contains('┌'));
     }
 
     #[test]

@@ -27,6 +27,8 @@ mod documents;
 mod evidence;
 mod history;
 
+mod cursor;
+
 mod agent_hooks;
 mod distil_ops;
 mod document_ops;

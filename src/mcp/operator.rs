@@ -188,6 +188,9 @@ pub(super) async fn merge_projects(call: &mut Call) -> AnswerTo<of::MergeProject
             .ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is not a project name"))
     };
     let (from, into) = (name("from")?, name("into")?);
+    if into.is_reserved() {
+        return Err(ArgumentError::new("into", Some(into.as_str()), Project::RESERVED_WHY).into());
+    }
     let merged = call.service.journal.merge_projects(&from, &into).await?;
     let kept =
         |(id, holder): &(MemoryId, MemoryId)| Kept { id: Text::of(id), topic_held_by: Text::of(holder) };

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     arguments::{ArgumentError, Arguments, DayEdge, bullets},
     call::{Answer, Call},
+    cursor::SearchMark,
     evidence, explain, freshness, history,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
     rows::{follow_ups, gone, gone_line, marked_entry, shown_project},
@@ -16,10 +17,7 @@ use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
     EndReason, Kind, Memory, MemoryId, Project, PromptId, Validity,
-    limits::{
-        CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
-        TIMELINE_MAX,
-    },
+    limits::{CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, TIMELINE_MAX},
 };
 use cerebro_core::recall::{Match, Weights};
 use cerebro_core::text;
@@ -448,7 +446,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     // Only a person may request explanations and other weights. For an agent these arguments do not exist.
     let explain = call.caller.person && arguments.flag(&["explain"])?;
     let weights = if call.caller.person { explain::weights(arguments)? } else { Weights::default() };
-    let request = SearchRequest {
+    let mut request = SearchRequest {
         project: arguments.project()?,
         all_projects: arguments.flag(&["all_projects"])?,
         scope: arguments.scope()?,
@@ -457,13 +455,15 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         since: arguments.moment("since", now, DayEdge::Start)?,
         until: arguments.moment("until", now, DayEdge::End)?,
         limit: arguments.clamped("limit", 10, 1..=LIMIT_MAX)?,
-        offset: read_cursor(arguments, &query)?,
+        offset: 0,
         weights,
         valid_at: arguments.date("valid_at", DayEdge::Start)?,
         as_of: arguments.moment("as_of", now, DayEdge::End)?,
         archived: arguments.flag(&["archived"])?,
         query,
     };
+    let mark = SearchMark::of(call, &request)?;
+    request.offset = mark.offset(&mut call.arguments)?;
     let is_framed = !call.caller.person;
     if let Some(of) = evidence::asked(&request)
         && let Some((found, project)) = evidence::search(call, of, &request).await?
@@ -471,7 +471,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         call.arguments.pass_over(&evidence::UNUSED);
         let marks = evidence::marks(call, of, &found).await?;
         let reply = evidence::found_reply(of, &found, &marks, project.as_ref(), is_framed);
-        return Ok(if found.more { with_cursor(reply, &request) } else { reply });
+        return Ok(if found.more { with_cursor(reply, &request, mark) } else { reply });
     }
     let mut found = call.service.recall.search(&call.caller, request.clone()).await?;
     call.redacted += found.redacted;
@@ -480,7 +480,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         freshness::mark(call, &ids, &mut found.marks).await?;
         call.service.feedback.note_shown(&call.caller, &request.query, &ids);
     }
-    let mut reply = found_reply(&found, &request, is_framed);
+    let mut reply = found_reply(&found, &request, mark, is_framed);
     if found.matched != Match::Strong && evidence::is_wide(&request) {
         let (project, reader) = (evidence::searched_project(call, &request), evidence::reader(call));
         for of in Evidence::ALL {
@@ -498,7 +498,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     })
 }
 
-fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply {
+fn found_reply(found: &Found, request: &SearchRequest, mark: SearchMark, is_framed: bool) -> Reply {
     let label = found.matched.as_str();
     let parts: Vec<HitParts<'_>> = found.hits.iter().map(|hit| hit_parts(hit, found, is_framed)).collect();
     let searched = found.project.as_ref().map_or("all projects", Project::as_str);
@@ -528,7 +528,7 @@ fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply
         reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
     }
     if found.more {
-        reply = with_cursor(reply, request);
+        reply = with_cursor(reply, request, mark);
     }
     with_better(reply, found)
 }
@@ -565,36 +565,9 @@ fn with_better(mut reply: Reply, found: &Found) -> Reply {
 }
 
 /// Adds how to get the next page.
-fn with_cursor(reply: Reply, request: &SearchRequest) -> Reply {
-    let cursor = write_cursor(request.offset + request.limit, &request.query);
+fn with_cursor(reply: Reply, request: &SearchRequest, mark: SearchMark) -> Reply {
+    let cursor = mark.cursor(request.offset + request.limit);
     reply.line(format!("more: next_cursor {cursor}")).fact("next_cursor", cursor)
-}
-
-/// A cursor: a position in the list, and a hash of the query to which it belongs.
-fn write_cursor(offset: usize, query: &str) -> String {
-    format!("{offset}-{:08x}", mark(query))
-}
-
-fn read_cursor(arguments: &mut Arguments, query: &str) -> Result<usize, ArgumentError> {
-    let Some(cursor) = arguments.nonblank("cursor")? else {
-        return Ok(0);
-    };
-    let parsed = cursor.trim().split_once('-').and_then(|(offset, mark)| {
-        Some((offset.parse::<usize>().ok()?, u32::from_str_radix(mark, 16).ok()?))
-    });
-    match parsed {
-        Some((offset, marked)) if marked == mark(query) && offset <= SEARCH_DEPTH_MAX => Ok(offset),
-        _ => Err(ArgumentError::new(
-            "cursor",
-            Some(&cursor),
-            "it does not belong to this search; search again without it",
-        )),
-    }
-}
-
-/// FNV-1a, 32 bits: enough to notice a cursor of another query.
-fn mark(query: &str) -> u32 {
-    query.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 pub(super) async fn timeline(call: &mut Call) -> Answer {

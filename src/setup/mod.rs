@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub use agent::{AGENTS, Agent, GUIDE, INSTRUCTIONS};
 pub use connection::{command_in, tools_of};
 pub use piece::{Part, PieceError, Target};
-pub use plan::{Change, apply_setup, apply_unsetup, plan_setup, plan_unsetup};
+pub use plan::{Change, apply_setup, apply_unsetup, is_set_up, left_alone, plan_setup, plan_unsetup};
 pub use record::Record;
 pub use user_folders::{Invocation, UserFolders, short};
 
@@ -37,6 +37,12 @@ pub enum SetupError {
     /// A file cannot be written.
     #[error("cannot write {}: {source}", .path.display())]
     Unwritable { path: PathBuf, source: io::Error },
+    /// A record of setup's changes is damaged.
+    #[error(
+        "the record {} is damaged: {reason}; remove it, and only what is known to be Cerebro's is taken out then",
+        .path.display()
+    )]
+    Record { path: PathBuf, reason: String },
     /// A file does not have the form that its agent needs.
     #[error("{} was left unchanged: {error}; fix it and run this again", .path.display())]
     Piece { path: PathBuf, error: PieceError },

@@ -107,11 +107,12 @@ pub fn plan_setup(
 }
 
 /// Plans to take all of Cerebro's pieces out of the files. A file that nobody changed after setup gets its former
-/// text back, byte for byte.
+/// text back, byte for byte. Without a record, what is not known to be Cerebro's stays: [`left_alone`] names it.
 ///
 /// # Errors
 /// The first file that cannot be read or edited.
 pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change>, SetupError> {
+    let is_set_up = is_set_up(targets)?;
     let plan = |target: &Target| -> Result<Change, SetupError> {
         let recorded = record.and_then(|record| record.file(&target.path));
         let before = file::read(&target.path)?;
@@ -123,13 +124,68 @@ pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<C
         };
         let base = match recorded {
             Some(_) => base_of(target, recorded, Some(&text))?,
-            None => Some(taken(target, &text, &all(target), None)?),
+            None => Some(taken(target, &text, &ours(target, is_set_up), None)?),
         };
         let was_made = recorded.map_or(target.format == Format::Whole, |recorded| !recorded.existed);
         let after = base.clone().filter(|base| !(was_made && target.format.is_blank(base)));
         Ok(Change { path, before, after, base, folders })
     };
     targets.iter().map(plan).collect()
+}
+
+/// Whether a file has exactly the server's entry that setup writes.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn is_set_up(targets: &[Target]) -> Result<bool, SetupError> {
+    for target in targets {
+        if target.holds(&file::read(&target.path)?.unwrap_or_default(), Part::Server) == Some(true) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What a removal without a record leaves in the files, because somebody else may have written it: each place, by its file
+/// and its keys.
+///
+/// # Errors
+/// The first file that cannot be read.
+pub fn left_alone(targets: &[Target], record: Option<&Record>) -> Result<Vec<(PathBuf, String)>, SetupError> {
+    let mut left: Vec<(PathBuf, String)> = Vec::new();
+    if record.is_some() || is_set_up(targets)? {
+        return Ok(left);
+    }
+    for target in targets {
+        let text = file::read(&target.path)?.unwrap_or_default();
+        for piece in target.pieces.iter().filter(|piece| !is_marked(piece)) {
+            let (Content::Entry { path, .. } | Content::Element { path, .. }) = &piece.content else {
+                continue;
+            };
+            let keys = path.join(".");
+            let is_within = |(file, outer): &(PathBuf, String)| {
+                let rest = keys.strip_prefix(outer.as_str());
+                *file == target.path && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            // In a malformed file nothing is found, and nothing is removed.
+            let is_there = || target.format.take(&text, &[piece], None).is_ok_and(|taken| taken != text);
+            if !left.iter().any(is_within) && is_there() {
+                left.push((target.path.clone(), keys));
+            }
+        }
+    }
+    Ok(left)
+}
+
+/// The pieces that are Cerebro's without a record: where the server's entry is the one that setup writes, all; otherwise only
+/// those that bear a mark.
+fn ours(target: &Target, is_set_up: bool) -> Vec<&Piece> {
+    target.pieces.iter().filter(|piece| is_set_up || is_marked(piece)).collect()
+}
+
+/// Whether a piece is known to be Cerebro's wherever it is: a block, a whole file, or a hook with its command.
+fn is_marked(piece: &Piece) -> bool {
+    piece.part != Part::Permissions && matches!(piece.content, Content::Element { .. } | Content::Text(_))
 }
 
 /// The text that a file would have without Cerebro's pieces.
@@ -157,11 +213,9 @@ fn base_of(
 /// A text without the marked parts, which an earlier setup with a lost record left. Parts without a mark may be the
 /// user's own.
 fn without_marked(target: &Target, text: &str) -> Result<String, SetupError> {
-    let is_marked = |content: &Content| matches!(content, Content::Element { .. } | Content::Text(_));
-    let is_removable = |piece: &&Piece| piece.part != Part::Permissions && is_marked(&piece.content);
     match target.format {
         Format::Whole => Ok(text.to_owned()),
-        _ => taken(target, text, &target.pieces.iter().filter(is_removable).collect::<Vec<_>>(), None),
+        _ => taken(target, text, &ours(target, false), None),
     }
 }
 

@@ -35,11 +35,11 @@ impl Record {
     /// Reads the record; `None` if nothing was set up from this home.
     ///
     /// # Errors
-    /// When it exists and cannot be read.
+    /// When it exists and cannot be read, or is damaged.
     pub fn read(folder: &Path, agent: &str) -> Result<Option<Self>, SetupError> {
         let path = path(folder, agent);
         let Some(text) = file::read(&path)? else { return Ok(None) };
-        let malformed = |error: serde_json::Error| SetupError::Unreadable { path, source: error.into() };
+        let malformed = |error: serde_json::Error| SetupError::Record { path, reason: error.to_string() };
         serde_json::from_str(&text).map(Some).map_err(malformed)
     }
 

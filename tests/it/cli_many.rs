@@ -124,6 +124,14 @@ fn a_project_is_renamed_or_deleted() {
     assert!(taken.code() == 1 && taken.stderr.contains("projects merge demo my-web"), "{taken:?}");
     let unknown = home.run(&["projects", "rename", "My.Repo", "new"]);
     assert!(unknown.code() == 1 && unknown.stderr.contains("group/sub/my.repo"), "{unknown:?}");
+    for words in [
+        &["rename", "demo", " Personal"][..],
+        &["rename", "demo", "sessions"],
+        &["merge", "demo", "personal", "--yes"],
+    ] {
+        let reserved = home.run(&[&["projects"], words].concat());
+        assert!(reserved.code() != 0 && reserved.stderr.contains("choose another name"), "{reserved:?}");
+    }
     assert_eq!(home.json(&["projects", "rename", "demo", "acme/demo"])["memories"], 3);
     assert_eq!(titles(&home.json(&["list", "--project", "acme/demo"])), ["Three", "Two", "One"]);
 

@@ -22,21 +22,22 @@ fn a_missing_backup_is_named_before_the_daemon_is_asked() {
 fn a_number_beyond_its_bound_is_refused_and_the_bound_is_named() {
     let home = Home::new();
     for (args, bound) in [
-        (&["list", "--limit", "501"][..], "1..=500"),
-        (&["sessions", "--limit", "51"], "1..=50"),
-        (&["prompts", "--limit", "0"], "1..=50"),
-        (&["events", "--limit", "501"], "1..=500"),
-        (&["search", "x", "--limit", "51"], "1..=50"),
-        (&["context", "--limit", "51"], "1..=50"),
-        (&["context", "--max-bytes", "65537"], "1..=65536"),
-        (&["timeline", "x", "--before", "51"], "0..=50"),
-        (&["timeline", "x", "--after", "51"], "0..=50"),
-        (&["get", "x", "--max-bytes", "255"], "256..=262144"),
-        (&["graph", "x", "--limit", "501"], "1..="),
-        (&["graph", "x", "--depth", "0"], "1..="),
-        (&["sql", "RETURN 1", "--limit", "10001"], "1..=10000"),
-        (&["sql", "RETURN 1", "--timeout", "61"], "1..=60"),
-        (&["jobs", "list", "--limit", "501"], "1..=500"),
+        (&["list", "--limit", "501"][..], "from 1 to 500"),
+        (&["sessions", "--limit", "51"], "from 1 to 50"),
+        (&["prompts", "--limit", "0"], "from 1 to 50"),
+        (&["events", "--limit", "501"], "from 1 to 500"),
+        (&["search", "x", "--limit", "51"], "from 1 to 50"),
+        (&["context", "--limit", "51"], "from 1 to 50"),
+        (&["context", "--max-bytes", "65537"], "from 1 to 65536"),
+        (&["timeline", "x", "--before", "51"], "from 0 to 50"),
+        (&["timeline", "x", "--after", "51"], "from 0 to 50"),
+        (&["get", "x", "--max-bytes", "255"], "from 256 to 262144"),
+        (&["graph", "x", "--limit", "501"], "from 1 to "),
+        (&["graph", "x", "--depth", "0"], "from 1 to "),
+        (&["sql", "RETURN 1", "--limit", "10001"], "from 1 to 10000"),
+        (&["sql", "RETURN 1", "--timeout", "61"], "from 1 to 60"),
+        (&["jobs", "list", "--limit", "501"], "from 1 to 500"),
+        (&["jobs", "list", "--limit", "many"], "from 1 to 500"),
     ] {
         let refused = home.run(args);
         assert_eq!(refused.code(), 2, "{args:?}: {refused:?}");
@@ -49,6 +50,16 @@ fn a_number_beyond_its_bound_is_refused_and_the_bound_is_named() {
 }
 
 #[test]
+fn a_memory_without_content_is_refused_with_what_to_do() {
+    let home = Home::new();
+    for args in [&["save", "A title"][..], &["save", "A title", "-"]] {
+        let refused = home.run(args);
+        assert_eq!(refused.code(), 2, "{refused:?}");
+        assert!(refused.stderr.contains("standard input is empty"), "{refused:?}");
+    }
+}
+
+#[test]
 fn nothing_is_destroyed_without_confirmation() {
     let home = Home::new();
     let id = save(&home, "Kept", "The ibis stays.");
@@ -56,7 +67,9 @@ fn nothing_is_destroyed_without_confirmation() {
         &["delete", &id, "--hard"][..],
         &["projects", "merge", "demo", "other"],
         &["tombstones", "--forget", &id],
+        &["whatif", "drop", "pier"],
     ];
+    home.run(&["whatif", "new", "pier"]).success();
     for args in destroying {
         let refused = home.run(args);
         assert_eq!(refused.code(), 2, "{args:?}: {refused:?}");

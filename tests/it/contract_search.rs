@@ -1,6 +1,6 @@
 //! `mem_search`: what it answers, in which order, and what it says about it.
 
-use crate::support::{Agent, FaultyProvider, Home, assert_keys, json};
+use crate::support::{Agent, FaultyProvider, Home, Value, assert_keys, json};
 
 fn fill(agent: &mut Agent, memories: &[(&str, &str)]) -> Vec<String> {
     memories.iter().map(|(title, content)| agent.save(title, content)).collect()
@@ -216,6 +216,46 @@ fn a_cursor_walks_the_whole_list_once() {
     assert_eq!(seen, all, "in {pages} pages");
     let refusal = agent.refused("mem_search", json!({"query": "otter", "cursor": "not a cursor"}));
     assert!(refusal.contains("cursor"), "{refusal}");
+}
+
+#[test]
+fn a_cursor_belongs_to_one_search() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    for n in 0..4 {
+        agent.save(&format!("Heron {n}"), &format!("A heron stood at bend {n}."));
+    }
+    let asked = json!({"query": "heron", "limit": 2, "since": "7d", "tags": []});
+    let cursor = agent.ok("mem_search", asked.clone())["next_cursor"].clone();
+    let with = |name: &str, value: Value| {
+        let mut arguments = asked.clone();
+        arguments["cursor"] = cursor.clone();
+        arguments[name] = value;
+        arguments
+    };
+    // An age stays the same search, and pages may differ in length.
+    for (name, value) in
+        [("since", json!("7d")), ("limit", json!(1)), ("limit", json!("3")), ("type", json!(null))]
+    {
+        assert!(!agent.ok("mem_search", with(name, value)).list("hits").is_empty(), "{name}");
+    }
+    for (name, value) in [
+        ("query", json!("herons")),
+        ("project", json!("another")),
+        ("all_projects", json!(true)),
+        ("scope", json!("personal")),
+        ("type", json!("decision")),
+        ("tags", json!(["bird"])),
+        ("since", json!("8d")),
+        ("until", json!("yesterday")),
+        ("as_of", json!("1h")),
+        ("valid_at", json!("2026-11-01")),
+        ("archived", json!(true)),
+        ("type", json!("history")),
+    ] {
+        let refusal = agent.refused("mem_search", with(name, value));
+        assert!(refusal.contains("belongs to a search with other arguments"), "{name}: {refusal}");
+    }
 }
 
 #[test]

@@ -208,3 +208,57 @@ fn the_doctor_removes_only_its_own_drafts() {
     assert!(ours.iter().all(|path| !path.exists()), "our drafts are left");
     assert!(others.iter().all(|path| path.exists()), "somebody else's files were removed");
 }
+
+#[test]
+fn without_a_record_an_entry_that_setup_did_not_write_stays_and_is_named() {
+    let own = "{\"mcpServers\": {\"cerebro\": {\"command\": \"mine\"}}, \"n\": 1}\n";
+    let toml = "[mcp_servers.cerebro]\ncommand = \"mine\"\n";
+    let rules = "{\"permissions\": {\"allow\": [\"mcp__cerebro__mem_save\"]}}\n";
+    let home = Home::new();
+    let claude = home.write(".claude.json", own);
+    let settings = home.write(".claude/settings.json", rules);
+    let codex = home.write(".codex/config.toml", toml);
+    let notes =
+        home.write(".claude/CLAUDE.md", "# Mine\n\n<!-- cerebro:begin -->\nold\n<!-- cerebro:end -->\n");
+    for words in [&["unsetup", "claude-code"][..], &["unsetup", "codex"], &["uninstall"]] {
+        let done = home.run(words);
+        let named =
+            if words[1..] == ["codex"] { "`mcp_servers.cerebro` in" } else { "`mcpServers.cerebro` in" };
+        assert!(done.stderr.contains("left alone") && done.stderr.contains(named), "{done:?}");
+        done.success();
+        assert_eq!((read(&claude), read(&codex), read(&settings)), (own.into(), toml.into(), rules.into()));
+    }
+    assert_eq!(read(&notes), "# Mine\n", "a marked block is ours");
+
+    // With the record lost, exactly what setup writes is still known.
+    fs::remove_file(&claude).unwrap();
+    fs::remove_file(&settings).unwrap();
+    home.run(&["setup", "claude-code", "--allow"]).success();
+    fs::remove_file(home.data().join("setup/claude-code.json")).unwrap();
+    let done = home.run(&["unsetup", "claude-code"]);
+    assert!(!done.stderr.contains("left alone"), "{done:?}");
+    for path in [&claude, &settings] {
+        assert!(!read(path).contains("cerebro"), "{}", read(path));
+    }
+}
+
+#[test]
+fn a_damaged_record_stops_neither_the_list_nor_other_agents() {
+    let home = Home::new();
+    home.run(&["setup", "codex"]).success();
+    home.run(&["setup", "zed"]).success();
+    let record = home.data().join("setup/codex.json");
+    fs::write(&record, "{broken").unwrap();
+    let listed = home.run(&["setup", "--json"]);
+    assert_eq!(listed.code(), 1, "{listed:?}");
+    let answer: crate::support::Value = serde_json::from_str(&listed.stdout).unwrap();
+    let codex = answer["agents"].as_array().unwrap().iter().find(|row| row["agent"] == "codex").unwrap();
+    assert!(codex["problem"].as_str().unwrap().contains("is damaged"), "{codex}");
+    assert!(codex["set_up"].to_string().contains("server"), "{codex}");
+    home.run(&["unsetup", "zed"]).success();
+    let refused = home.run(&["unsetup", "codex"]);
+    assert!(refused.code() == 1 && refused.stderr.contains("setup/codex.json"), "{refused:?}");
+    fs::remove_file(&record).unwrap();
+    home.run(&["unsetup", "codex"]).success();
+    assert!(!read(&home.user().join(".codex/config.toml")).contains("cerebro"));
+}

@@ -159,7 +159,7 @@ fn a_trial_that_still_contains_the_text_is_named() {
     let checks = home.json(&["doctor"]);
     let check = checks["checks"].as_array().unwrap().iter().find(|check| check["check"] == "trials").unwrap();
     assert!(check["state"] == "ok" && check["words"].as_str().unwrap().contains("before"), "{checks:#}");
-    home.run(&["whatif", "drop", "before"]).success();
+    home.run(&["whatif", "drop", "before", "--yes"]).success();
     assert!(holders(home.data(), &["pangolinesque"]).is_empty());
     assert_eq!(home.json(&["compact"])["remains"]["trials"], json!([]));
 }

@@ -392,6 +392,8 @@ fn projects_are_merged_after_a_question() {
     let question = "/projects/merge?from=old%2Fname&into=new";
     assert!(browser.read(question).says("1 memory, "));
     assert_eq!(browser.get("/projects/merge?from=new&into=new").status, 400);
+    let reserved = browser.get("/projects/merge?from=old%2Fname&into=Personal");
+    assert!(reserved.status == 400 && reserved.body.contains("choose another name"), "{reserved:?}");
     let answer = browser.post(question, "/projects/merge", &[("from", "old/name"), ("into", "new")]);
     assert_eq!((answer.status, answer.header("location")), (303, "/projects?done=merged"));
     assert_eq!(home.json(&["get", &id])["project"], "new");

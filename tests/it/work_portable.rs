@@ -188,7 +188,10 @@ fn a_trial_is_a_home_of_its_own() {
         assert_eq!(home.run(words).code(), code, "{words:?}");
     }
     assert_eq!(home.json(&["whatif", "list"])["trials"][0]["name"], "pier-2");
-    home.run(&["whatif", "drop", "pier-2"]).success();
+    let refused = home.run(&["whatif", "drop", "pier-2"]);
+    assert!(refused.code() == 2 && refused.stderr.contains("Remove trial pier-2"), "{refused:?}");
+    assert!(std::path::Path::new(folder).exists(), "nothing goes without a yes");
+    home.run(&["whatif", "drop", "pier-2", "--yes"]).success();
     assert!(!std::path::Path::new(folder).exists());
     assert_eq!(home.json(&["whatif", "list"])["trials"], json!([]));
 }

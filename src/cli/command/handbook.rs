@@ -128,7 +128,9 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
         let answer = context.ask(args.whose.request(of::DistilRender)).await?;
         context.output.json(answer.raw())?;
         if answer.memories.is_empty() {
-            context.output.note("nothing was saved; of all projects, only what stands under a topic is");
+            context.output.note(
+                "nothing was saved: a handbook of all projects is saved only with what stands under a topic",
+            );
         }
         for memory in &answer.memories {
             let revision = format!(", revision {}", memory.revision);

@@ -57,7 +57,7 @@ use std::io::Read as _;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use clap::builder::RangedU64ValueParser;
+use clap::builder::TypedValueParser;
 use clap::{Subcommand, ValueEnum};
 use tokio::runtime::{Builder, Runtime};
 
@@ -276,9 +276,11 @@ fn some_of(ids: &[&str]) -> String {
 }
 
 /// Reads a number within bounds, and refuses others. The daemon, which is made for agents, would clamp them silently.
-fn within(bounds: RangeInclusive<usize>) -> RangedU64ValueParser<usize> {
-    let (least, most) = bounds.into_inner();
-    RangedU64ValueParser::new().range(least as u64..=most as u64)
+fn within(bounds: RangeInclusive<usize>) -> impl TypedValueParser<Value = usize> {
+    move |given: &str| {
+        let number = given.trim().parse().ok().filter(|number| bounds.contains(number));
+        number.ok_or_else(|| format!("give a whole number from {} to {}", bounds.start(), bounds.end()))
+    }
 }
 
 /// The name of a choice on the command line. The daemon knows it by the same name.

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::export_part::{PartArgs, PartFilter};
 use super::portable::Pages;
-use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below};
+use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below, project_of};
 use super::{CommandContext, Outcome};
 use crate::answer::{
     Text,
@@ -253,14 +253,13 @@ fn place_id(path: &Path, read: &str, placed: &str) -> std::result::Result<(), Fa
 fn request(note: &Note, root: &Path, path: &Path, run: Run) -> Request<of::Note> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     // A new note belongs to the folder that it was put in, as an exported one does.
-    let folder =
-        path.strip_prefix(root).ok().and_then(Path::parent).map(|folder| folder.display().to_string());
-    let folder = folder.filter(|folder| !folder.is_empty());
-    let personal = folder.as_deref() == Some(PERSONAL);
+    let folder = path.strip_prefix(root).ok().and_then(Path::parent);
+    let personal = folder == Some(Path::new(PERSONAL));
+    let own = || folder.filter(|_| !personal).and_then(|folder| project_of(root, folder));
     let (project, scope) = match &note.id {
         Some(_) => (note.project.clone(), note.scope.clone()),
         None => (
-            note.project.clone().or_else(|| folder.filter(|_| !personal)),
+            note.project.clone().or_else(own),
             note.scope.clone().or_else(|| personal.then(|| PERSONAL.to_owned())),
         ),
     };

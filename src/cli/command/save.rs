@@ -233,11 +233,17 @@ fn read_content(file: &Path) -> Result<String> {
         let opened = File::open(file).map_err(|error| Error::file("read", file, &error))?;
         return bounded(opened).map_err(|error| Error::file("read", file, &error));
     }
+    let missing =
+        |words: &str| Error::usage(words).hint("give it as an argument, by --file, or on standard input");
     if io::stdin().is_terminal() {
-        return Err(Error::usage("a memory needs content")
-            .hint("give it as an argument, by --file, or on standard input"));
+        return Err(missing("a memory needs content"));
     }
-    bounded(io::stdin().lock()).map_err(|error| Error::stream("standard input as content", &error))
+    let text =
+        bounded(io::stdin().lock()).map_err(|error| Error::stream("standard input as content", &error))?;
+    if text.trim().is_empty() {
+        return Err(missing("a memory needs content, and standard input is empty"));
+    }
+    Ok(text)
 }
 
 /// Reads a text to its end; more than a memory may hold is an error, never cut.

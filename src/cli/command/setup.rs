@@ -133,11 +133,20 @@ pub(super) struct Plan {
 
 impl AgentFiles {
     pub(super) fn of(context: &CommandContext, agent: &'static Agent) -> Result<Self> {
+        let (agent_files, fault) = Self::and_fault(context, agent)?;
+        fault.map_or(Ok(agent_files), |fault| Err(fault.into()))
+    }
+
+    /// The agent's files, and why their record cannot be read; they are without one then.
+    fn and_fault(context: &CommandContext, agent: &'static Agent) -> Result<(Self, Option<SetupError>)> {
         let setup = SetupContext::of(context)?;
         let targets = agent.targets(&setup.folders, &setup.invocation);
-        let record = Record::read(&setup.folder, agent.name)?;
+        let (record, fault) = match Record::read(&setup.folder, agent.name) {
+            Ok(record) => (record, None),
+            Err(fault) => (None, Some(fault)),
+        };
         let package = plugin::removal(agent.name, &setup.folders);
-        Ok(Self { agent, setup, targets, record, package })
+        Ok((Self { agent, setup, targets, record, package }, fault))
     }
 
     /// What to do to set the agent up.
@@ -189,7 +198,9 @@ impl AgentFiles {
         let parts = std::mem::take(&mut plan.parts);
         let record = Record { parts, ..self.record.clone().unwrap_or_default() };
         setup::apply_setup(&plan.changes, record, context.home()?.root(), self.agent.name)?;
-        plan.notes.push(format!("{} reads it when it starts next", self.agent.title));
+        if plan.changes.iter().any(Change::is_any) {
+            plan.notes.push(format!("{} reads the changes when it starts next", self.agent.title));
+        }
         Ok(())
     }
 
@@ -204,6 +215,15 @@ impl AgentFiles {
         let kept = setup::apply_unsetup(changes, record, &self.setup.folder, self.agent.name)?;
         remove_empty_folders(&self.setup.folder)?;
         Ok(kept)
+    }
+
+    /// What a removal leaves in the agent's files, for people.
+    pub(super) fn left_alone(&self) -> Result<Vec<String>> {
+        let left = setup::left_alone(&self.targets, self.record.as_ref())?;
+        let words = |(path, keys): &(PathBuf, String)| {
+            format!("left alone, since this home did not set it up: `{keys}` in {}", self.setup.short(path))
+        };
+        Ok(left.iter().map(words).collect())
     }
 
     pub(super) fn named(context: &CommandContext, name: &str) -> Result<Self> {
@@ -228,8 +248,7 @@ impl AgentFiles {
 
     /// Whether the agent's file has exactly the server's entry that this program writes for this home.
     pub(super) fn is_set_up(&self) -> Result<bool> {
-        Ok(self.package.is_some()
-            || self.states()?.iter().any(|state| state.part == Part::Server && state.held))
+        Ok(self.package.is_some() || setup::is_set_up(&self.targets)?)
     }
 
     /// Whether one of the agent's files takes a part.
@@ -346,7 +365,8 @@ pub(super) fn files(changes: &[Change], run: Run) -> Vec<Value> {
 pub(super) fn remove_empty_folders(folder: &Path) -> std::result::Result<(), SetupError> {
     let agents = AGENTS.iter().map(|agent| agent.name);
     for name in agents.chain([SERVICE_RECORD, COMPLETIONS_RECORD, SKILLS_RECORD]) {
-        if let Some(mut record) = Record::read(folder, name)?
+        // A damaged record is reported where its own files are removed.
+        if let Ok(Some(mut record)) = Record::read(folder, name)
             && !record.folders.is_empty()
         {
             record.remove_empty_folders([]);
@@ -389,7 +409,7 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
 pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> {
     let agent_files = AgentFiles::named(context, &args.agent)?;
     let changes = agent_files.plan_removal()?;
-    let mut notes = Vec::new();
+    let mut notes = agent_files.left_alone()?;
     if !args.dry_run {
         let kept = agent_files.apply_removal(&changes)?;
         notes.extend(kept.iter().map(|path| format!("the backup stays: {}", agent_files.setup.short(path))));
@@ -417,18 +437,24 @@ fn list(context: &CommandContext) -> Result<Outcome> {
     let user = user_home().ok_or(HomeError::Unknown)?;
     let folders = UserFolders::of(user);
     let mut table = Table::new(AGENT_COLUMNS);
-    let (mut rows, mut is_missing) = (Vec::new(), false);
+    let (mut rows, mut is_missing, mut outcome) = (Vec::new(), false, Outcome::Done);
     for agent in &AGENTS {
-        let agent_files = AgentFiles::of(context, agent)?;
+        let (agent_files, fault) = AgentFiles::and_fault(context, agent)?;
         let is_installed = agent.is_installed(&folders);
         // `setup AGENT` reports a file that cannot be read; here it counts as not set up.
         let states = agent_files.states().unwrap_or_default();
         let parts: Vec<&str> =
             states.iter().filter(|state| state.held).map(|state| state.part.name()).collect();
         let path = agent_files.targets.first().map(|target| target.path.clone()).unwrap_or_default();
-        rows.push(json!({
+        let mut row = json!({
             "agent": agent.name, "installed": is_installed, "set_up": parts, "configuration": path,
-        }));
+        });
+        if let Some(fault) = fault {
+            row["problem"] = json!(fault.to_string());
+            context.output.warn(&fault.to_string());
+            outcome = Outcome::Short;
+        }
+        rows.push(row);
         is_missing |= is_installed && parts.is_empty();
         table.add(agent_row(agent.name, is_installed, &parts, agent_files.setup.short(&path)));
     }
@@ -439,7 +465,7 @@ fn list(context: &CommandContext) -> Result<Outcome> {
     } else {
         "`cerebro setup AGENT` sets another one up, `--check` says whether it works"
     });
-    Ok(Outcome::Done)
+    Ok(outcome)
 }
 
 const STATES: &[(&str, Layout)] = &[

@@ -17,7 +17,7 @@ use super::{CommandContext, Outcome, daemon, portable, within};
 use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::home::{Home, bytes_below};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
@@ -54,11 +54,14 @@ pub struct DiffArgs {
     limit: Option<usize>,
 }
 
-/// Stop a trial and remove its home
+/// Stop a trial and remove its home; this cannot be undone
 #[derive(Debug, Args)]
 pub struct DropArgs {
     /// The name of the trial
     name: String,
+    /// Do not ask first; needed without a terminal
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Where a trial lies, if its name can be one.
@@ -158,7 +161,7 @@ async fn fill(home: &Home, place: &Path) -> Result<(u64, u64)> {
 const TRIALS: &[(&str, Layout)] = &[
     ("name", Layout::Fixed),
     ("made", Layout::Moment),
-    ("bytes", Layout::Count),
+    ("size", Layout::Fixed),
     ("home", Layout::Flexible),
 ];
 
@@ -190,7 +193,7 @@ pub fn list(context: &CommandContext) -> Result<Outcome> {
     let trials: Vec<Trial> = folders(&home).iter().map(|folder| Trial::of(folder)).collect();
     context.output.json(&json!({ "trials": trials }))?;
     let table = Table::listing(TRIALS, &trials, |trial| {
-        vec![shown(&trial.name), shown(&trial.made), shown(&trial.bytes), shown(&trial.home)]
+        vec![shown(&trial.name), shown(&trial.made), bytes(trial.bytes), shown(&trial.home)]
     });
     context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")?;
     Ok(Outcome::Done)
@@ -289,6 +292,12 @@ pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<Outc
     let home = context.home()?;
     let place = place(&home, &args.name)?;
     trial(&home, &args.name)?;
+    let size = bytes(bytes_below(&place));
+    let question = format!("Remove trial {} ({size}) for good? The memory stays as it is.", args.name);
+    if !args.yes && !context.output.confirm(&question)? {
+        context.output.note("nothing was removed");
+        return Ok(Outcome::Short);
+    }
     remove(&place).await?;
     context.output.json(&json!({ "name": args.name, "dropped": true }))?;
     context.output.outcome(&args.name, "dropped", "")?;

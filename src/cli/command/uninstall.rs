@@ -124,9 +124,13 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
         }
         if !args.memory {
             let size = bytes(bytes_below(&folder));
-            removed.notes.push(format!(
-                "the memory stays, with settings and backups: {shown} ({size}); `cerebro uninstall --memory` destroys it"
-            ));
+            removed.notes.push(if holds_memory(&folder) {
+                format!(
+                    "the memory stays, with settings and backups: {shown} ({size}); `cerebro uninstall --memory` destroys it"
+                )
+            } else {
+                format!("what is in {shown} ({size}) stays; there is no memory in it")
+            });
         }
     }
     removed.notes.extend(left.iter().map(|path| format!("stays, since it is yours: {}", setup.short(path))));
@@ -186,6 +190,7 @@ fn take_agent(
         format!("Cerebro's package for {} stays; to remove it: {removal}", agent_files.agent.title)
     });
     let mut notes: Vec<String> = package.into_iter().collect();
+    notes.extend(agent_files.left_alone()?);
     if agent_files.record.is_none() && !agent_files.is_set_up()? {
         return Ok((Vec::new(), notes));
     }

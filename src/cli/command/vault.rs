@@ -9,10 +9,12 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Note, Standing};
 use crate::platform;
-use cerebro_core::domain::MemoryId;
+use cerebro_core::domain::{MemoryId, Project};
 use cerebro_core::text;
 use cerebro_durable::{self as durable, Kind};
 
@@ -21,8 +23,8 @@ const DEPTH_MAX: usize = 16;
 /// Largest note that is read, in bytes: the bound on a memory's content, and room for the rest.
 pub const NOTE_BYTES_MAX: u64 = 512 * 1024;
 /// The folder of personal memories, and that of sessions.
-pub const PERSONAL: &str = "personal";
-const SESSIONS: &str = "sessions";
+pub const PERSONAL: &str = Project::RESERVED[0];
+const SESSIONS: &str = Project::RESERVED[1];
 
 /// Why a file is left alone.
 const EDITED: &str = "it was changed here and not imported; `cerebro import` takes it";
@@ -84,17 +86,21 @@ impl Vault {
         Ok(Self { root: root.to_owned(), notes })
     }
 
-    /// Where an export puts the note of a memory; without a project it is a personal one.
-    fn place(&self, project: &str, title: &str, id: &str) -> PathBuf {
-        let folder = if project.is_empty() { PERSONAL } else { project };
-        let path = folder.split('/').fold(self.root.clone(), |path, part| path.join(plain(part)));
-        path.join(format!("{}.md", note::stem(title, id)))
-    }
-
-    /// Where an export put the note that says this.
+    /// Where an export puts the note that says this.
     fn place_of(&self, note: &Note, id: &str) -> PathBuf {
         let [project, title] = [&note.project, &note.title].map(|text| text.as_deref().unwrap_or_default());
-        self.place(project, title, id)
+        self.root.join(folder_of(project)).join(format!("{}.md", note::stem(title, id)))
+    }
+
+    /// Whether an export put the note there, or one of version 0.1.0, whose projects could share a folder.
+    fn is_placed(&self, note: &Note, id: &str, path: &Path) -> bool {
+        let place = self.place_of(note, id);
+        let former = || {
+            let project = note.project.as_deref().filter(|project| !project.is_empty()).unwrap_or(PERSONAL);
+            let folder: PathBuf = project.split('/').map(cut).collect();
+            place.file_name().map(|name| self.root.join(folder).join(name))
+        };
+        place == path || former().is_some_and(|former| former == path)
     }
 
     /// Puts the text of a memory's note in its place, and takes the one away that an earlier export put
@@ -118,7 +124,7 @@ impl Vault {
                 Found::Nothing => continue,
                 Found::Other => IN_THE_WAY.to_owned(),
                 Found::Text(present) => match note::standing(&present, id, &new) {
-                    Standing::Ours(note) if place == target || self.place_of(&note, id) == place => {
+                    Standing::Ours(note) if place == target || self.is_placed(&note, id, &place) => {
                         ours.push((place, present));
                         continue;
                     }
@@ -229,12 +235,51 @@ fn memory_of(path: &Path) -> Option<String> {
     }
 }
 
-/// Longest path segment, in characters and in bytes. File systems take at most 255 bytes.
+/// Longest part of a name in a path segment, in characters and in bytes. File systems take at most 255 bytes.
 const SEGMENT_CHARS_MAX: usize = 100;
 const SEGMENT_BYTES_MAX: usize = 240;
+/// How much of a digest is in a path segment, in bytes; written with two characters each.
+const DIGEST_BYTES: usize = 4;
 
-/// A path segment that is valid on every file system.
-fn plain(part: &str) -> String {
+/// The folder of a project's notes, below that of the export; without a project, of personal ones. No two projects have
+/// the same one.
+pub fn folder_of(project: &str) -> PathBuf {
+    if project.is_empty() {
+        return PathBuf::from(PERSONAL);
+    }
+    let is_taken = |(at, part): (usize, &str)| at == 0 && Project::RESERVED.contains(&part);
+    let segment = |(at, part)| {
+        let name = cut(part);
+        // A digest tells apart what has the same beginning, or would be in a folder that is not a project's.
+        if name == part && !is_taken((at, part)) {
+            return name;
+        }
+        format!("{name}-{}", text::hex(&Sha256::digest(part)[..DIGEST_BYTES]))
+    };
+    project.split('/').enumerate().map(segment).collect()
+}
+
+/// The project of a new note in a folder of an export; `None` if that is the export's own. A folder whose name has a
+/// digest is that of the project of which an exported note in it says so.
+pub fn project_of(root: &Path, folder: &Path) -> Option<String> {
+    let name = folder.display().to_string();
+    let has_digest = |part: &str| {
+        let digest = part.rsplit_once('-').map(|(_, digest)| digest);
+        digest
+            .is_some_and(|digest| digest.len() == 2 * DIGEST_BYTES && u32::from_str_radix(digest, 16).is_ok())
+    };
+    let exported = || {
+        fs::read_dir(root.join(folder)).ok()?.flatten().find_map(|entry| {
+            let note = note::parse(&read(&entry.path())?).ok()??;
+            note.project.filter(|project| folder_of(project) == folder)
+        })
+    };
+    let said = if name.split('/').any(has_digest) { exported() } else { None };
+    said.or_else(|| (!name.is_empty()).then_some(name))
+}
+
+/// A part of a project's name, as far as it is valid as a path segment on every file system.
+fn cut(part: &str) -> String {
     let plain: String = part
         .chars()
         .map(|c| if c.is_control() || "\\:*?\"<>|".contains(c) { '-' } else { c })
@@ -308,6 +353,57 @@ mod tests {
         let memory = Memory { project: "日".repeat(200).as_str().into(), ..memory("Wide", "Text.") };
         assert_eq!(export(temp.path(), &memory), (vec![], 1));
         assert_eq!(export(temp.path(), &memory), (vec![], 0));
+    }
+
+    #[test]
+    fn no_two_projects_share_a_folder() {
+        let long = "p".repeat(150);
+        let names = [
+            format!("{long}/a"),
+            format!("{long}x/a"),
+            format!("{long}/b"),
+            format!("a/{long}1"),
+            format!("a/{long}2"),
+            "日".repeat(199),
+            "日".repeat(200),
+            "a:b".to_owned(),
+            "a*b".to_owned(),
+            "a-b".to_owned(),
+            ".a".to_owned(),
+            "..".to_owned(),
+            "general".to_owned(),
+            String::new(),
+            PERSONAL.to_owned(),
+            SESSIONS.to_owned(),
+            format!("{SESSIONS}/of/mine"),
+        ];
+        let folders: Vec<PathBuf> = names.iter().map(|name| folder_of(name)).collect();
+        for (at, folder) in folders.iter().enumerate() {
+            assert!(!folders[..at].contains(folder), "{folder:?}");
+            let is_valid = |part: std::path::Component<'_>| part.as_os_str().len() <= 255;
+            assert!(folder.is_relative() && folder.components().all(is_valid), "{folder:?}");
+        }
+        assert_eq!((folders[13].as_path(), folder_of("acme/pay")), (Path::new(PERSONAL), "acme/pay".into()));
+    }
+
+    #[test]
+    fn notes_of_projects_that_shared_a_folder_part_and_new_ones_beside_them_know_their_project() {
+        let temp = tempfile::tempdir().unwrap();
+        let project = format!("{}/pay", "p".repeat(150));
+        let memory = Memory { project: project.as_str().into(), ..memory("Old", "Text.") };
+        // Where version 0.1.0 put it.
+        let former = temp.path().join("p".repeat(SEGMENT_CHARS_MAX)).join("pay").join(format!("old-{ID}.md"));
+        fs::create_dir_all(former.parent().unwrap()).unwrap();
+        fs::write(&former, note::render(&memory, &[])).unwrap();
+        assert_eq!(export(temp.path(), &memory), (vec![], 1));
+        assert!(!former.exists());
+        let folder = folder_of(&project);
+        assert!(temp.path().join(&folder).join(format!("old-{ID}.md")).is_file());
+        fs::write(temp.path().join(&folder).join("aa-new.md"), "A new note.\n").unwrap();
+        assert_eq!(project_of(temp.path(), &folder), Some(project));
+        let unknown = Path::new("acme-00112233");
+        assert_eq!(project_of(temp.path(), unknown), Some("acme-00112233".to_owned()));
+        assert_eq!(project_of(temp.path(), Path::new("")), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub fn run(context: &CommandContext) -> Result<Outcome> {
 fn text(agents: &[(&str, bool)], memory: &str) -> String {
     let mut text = format!(
         "Cerebro {VERSION}: lasting memory for AI coding agents, on this machine only.\n\
-         Agents save what they decide, fix and learn, and find it again in later sessions.\n{memory}\n"
+         Agents save what they decide, fix and learn, and find it in later sessions.\n{memory}\n"
     );
     if agents.is_empty() {
         text += "No agent was found here. Set one up by its name:\n";

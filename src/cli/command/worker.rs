@@ -226,7 +226,7 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
     daemon.close().await;
     context.output.json(&raw)?;
     let Jobs { queued, leased, dead, jobs } = all;
-    context.output.note(&format!("{queued} wait, {leased} are under way, {dead} were given up"));
+    context.output.note(&format!("{queued} waiting, {leased} under way, {dead} given up"));
     let table = Table::listing(JOBS, &jobs, |job| {
         let (memory, state, attempts) = (shown(&job.memory), shown(&job.state), shown(&job.attempts));
         vec![memory, state, attempts, shown(&job.due_at), shown(&job.title), shown(&job.error)]

@@ -118,6 +118,9 @@ pub(in crate::web) async fn ask(
     if from == into {
         return Err(unfit("Name two different projects.".to_owned()));
     }
+    if domain::Project::RESERVED.contains(&into.as_str()) {
+        return Err(unfit(format!("{into}: {}.", domain::Project::RESERVED_WHY)));
+    }
     let counts = shared.backend.count_now().await?;
     let found = counts.projects.iter().find(|project| project.name == from);
     let Some(project) = found else {

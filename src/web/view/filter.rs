@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::link;
+use cerebro_core::text;
 
 /// How many memories a page of the list shows.
 pub const PAGE: usize = 50;
@@ -60,7 +61,13 @@ impl Filter {
             flag @ (0 | 1) => Ok(flag == 1),
             other => Err((name.to_owned(), other.to_string())),
         };
-        let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
+        // An HTML page must not contain control characters, and its form shows these values.
+        let part = |name: &str| {
+            parts
+                .get(name)
+                .map(|value| text::strip_control_chars(value.trim()).into_owned())
+                .unwrap_or_default()
+        };
         Ok(Self {
             query: part("q"),
             project: part("project"),
@@ -199,6 +206,7 @@ mod tests {
         }
         let empty = read(&[("from", ""), ("deleted", ""), ("done", "saved")]);
         assert_eq!(empty, Filter::default());
+        assert_eq!(read(&[("project", "\0a\u{1b}[m")]).project, "a[m");
     }
 
     #[test]

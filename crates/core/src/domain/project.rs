@@ -9,6 +9,12 @@ use super::limits::PROJECT_CHARS_MAX;
 pub struct Project(String);
 
 impl Project {
+    /// Names to which no project is renamed.
+    pub const RESERVED: [&str; 2] = ["personal", "sessions"];
+    /// Why, and what to do.
+    pub const RESERVED_WHY: &str = "no project gets this name, because lists and exports show personal memories as \
+        `personal` and sessions as `sessions`; choose another name";
+
     /// The project of a folder that names none: `$HOME` or `/`.
     pub fn general() -> Self {
         Self("general".to_owned())
@@ -24,6 +30,11 @@ impl Project {
     /// The form in which a name is stored. A text that cannot be a name stays as it is, and is found nowhere.
     pub fn stored(text: &str) -> String {
         Self::parse(text).map_or_else(|| text.to_owned(), |project| project.0)
+    }
+
+    /// Whether the name is one of [`Self::RESERVED`].
+    pub fn is_reserved(&self) -> bool {
+        Self::RESERVED.contains(&self.as_str())
     }
 
     /// The name.
@@ -51,6 +62,8 @@ mod tests {
             ("my-repo".to_owned(), " ".to_owned())
         );
         assert_eq!(Project::parse(" \n "), None);
+        let is_reserved = |name: &str| Project::parse(name).unwrap().is_reserved();
+        assert!(is_reserved(" Personal") && is_reserved("sessions") && !is_reserved("me/personal"));
         assert!(Project::parse(&"p".repeat(200)).is_some());
         assert_eq!(Project::parse(&"p".repeat(201)), None);
     }
