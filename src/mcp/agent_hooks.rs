@@ -49,7 +49,8 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     {
         call.service.feedback.note_answer(&session, &message);
     }
-    let kept = call.service.memories.note_last_message(&call.caller, &message).await?;
+    let kept = !call.service.holds_forgotten(&message).await?
+        && call.service.memories.note_last_message(&call.caller, &message).await?;
     Ok(noted(kept).answering(Kept { kept }))
 }
 
@@ -57,12 +58,13 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
 pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> {
     act_for_agent(call)?;
     let summary = call.arguments.needed("content")?;
-    let kept = call.service.memories.note_compaction(&call.caller, &summary).await?;
+    let kept = !call.service.holds_forgotten(&summary).await?
+        && call.service.memories.note_compaction(&call.caller, &summary).await?;
     Ok(noted(kept).answering(Kept { kept }))
 }
 
 fn noted(kept: bool) -> Reply {
-    Reply::saying(if kept { "kept" } else { "there is a better one" })
+    Reply::saying(if kept { "kept" } else { "there is a better one, or its text was forgotten" })
 }
 
 /// The context for the beginning of a session; `null` when nothing is stored yet.
@@ -116,6 +118,10 @@ pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
         parent: None,
     };
     call.service.sessions.start(&call.caller, request).await?;
+    if call.service.holds_forgotten(&content).await? {
+        let answer = hooks::Prompt { id: Text::default() };
+        return Ok(Reply::saying("its text was forgotten, so it is not kept").answering(answer));
+    }
     let saved = call.service.memories.save_prompt(&call.caller, None, &content).await?;
     call.redacted += saved.redacted;
     let answer = hooks::Prompt { id: Text::of(saved.prompt.id) };
@@ -169,7 +175,7 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
         // A report that arrives after that of the end.
         _ => is_over,
     });
-    let appended = call.service.journal.append(&actor, Target::Session, happened).await?;
+    let appended = call.service.journal.append_reported(&actor, Target::Session, happened).await?;
     if is_over {
         call.service.journal.close_if_over(&call.caller, &actor).await?;
         // Nobody is at work in it any more.
