@@ -147,7 +147,8 @@ pub(super) async fn sessions(call: &mut Call) -> AnswerTo<of::Sessions> {
     let project = call.project_or_all()?;
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let before = call.arguments.moment("before", call.now(), DayEdge::Start)?;
-    let sessions = call.service.sessions.latest(project.as_ref(), before, limit).await?;
+    let after = call.arguments.session_id("after")?;
+    let sessions = call.service.sessions.latest(project.as_ref(), before, after.as_ref(), limit).await?;
     let answer = Sessions { sessions: sessions.iter().map(session_row).collect() };
     Ok(Reply::saying(text::counted(sessions.len(), "session")).answering(answer))
 }
