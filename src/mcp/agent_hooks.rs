@@ -48,7 +48,8 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     {
         call.service.feedback.note_answer(&session, &message);
     }
-    let kept = call.service.memories.note_last_message(&call.caller, &message).await?;
+    let kept = !call.service.holds_forgotten(&message).await?
+        && call.service.memories.note_last_message(&call.caller, &message).await?;
     Ok(Kept { kept })
 }
 
@@ -56,7 +57,8 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
 pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> {
     act_for_agent(call)?;
     let summary = call.arguments.needed("content")?;
-    let kept = call.service.memories.note_compaction(&call.caller, &summary).await?;
+    let kept = !call.service.holds_forgotten(&summary).await?
+        && call.service.memories.note_compaction(&call.caller, &summary).await?;
     Ok(Kept { kept })
 }
 
@@ -111,6 +113,9 @@ pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
         parent: None,
     };
     call.service.sessions.start(&call.caller, request).await?;
+    if call.service.holds_forgotten(&content).await? {
+        return Ok(hooks::Prompt { id: Text::default() });
+    }
     let saved = call.service.memories.save_prompt(&call.caller, None, &content).await?;
     call.redacted += saved.redacted;
     Ok(hooks::Prompt { id: Text::of(saved.prompt.id) })
@@ -161,7 +166,7 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
         // A report that arrives after that of the end.
         _ => is_over,
     });
-    let appended = call.service.journal.append(&actor, Target::Session, happened).await?;
+    let appended = call.service.journal.append_reported(&actor, Target::Session, happened).await?;
     if is_over {
         call.service.journal.close_if_over(&call.caller, &actor).await?;
         // Nobody is at work in it any more.

@@ -95,7 +95,7 @@ pub(super) async fn resolve(call: &mut Call) -> AnswerTo<of::Resolve> {
     }
     if call.arguments.flag(&["proposals"])? {
         let ids = distil_ops::named_like(call, &prefix, RESOLVED_MAX).await?;
-        return Ok(Reply::saying(text::counted(ids.len(), "id")).answering(Resolved { ids }));
+        return Ok(Resolved { ids });
     }
     let found = call.service.recall.resolve(&prefix, RESOLVED_MAX).await?;
     let mut ids: Vec<Named> =
@@ -145,7 +145,8 @@ pub(super) async fn sessions(call: &mut Call) -> AnswerTo<of::Sessions> {
     let project = call.project_or_all()?;
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let before = call.arguments.moment("before", call.now(), DayEdge::Start)?;
-    let sessions = call.service.sessions.latest(project.as_ref(), before, limit).await?;
+    let after = call.arguments.session_id("after")?;
+    let sessions = call.service.sessions.latest(project.as_ref(), before, after.as_ref(), limit).await?;
     Ok(Sessions { sessions: sessions.iter().map(session_row).collect() })
 }
 

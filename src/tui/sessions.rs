@@ -146,8 +146,9 @@ fn ask_after(state: &mut State, held: usize) {
             let mut question = state.project_filter();
             question["limit"] = json!(PAGE);
             let last = held.checked_sub(1).and_then(|last| state.sessions.rows.get(last));
-            if let Some(oldest) = last.and_then(|session| session.started_at) {
+            if let Some((last, oldest)) = last.and_then(|session| Some((session, session.started_at?))) {
                 question["before"] = json!(oldest.to_string());
+                question["after"] = json!(last.id);
             }
             (Operation::Sessions, question)
         }
@@ -299,15 +300,17 @@ fn take_past(sessions: &mut Sessions, history: &History) {
 /// Adds a page of sessions: the latest again, or earlier ones than those that are held.
 fn take_sessions(sessions: &mut Sessions, latest: &answer::sessions::Sessions) {
     let new: Vec<Session> = latest.sessions.iter().map(Session::of).collect();
-    let oldest = sessions.rows.last().and_then(|session| session.started_at).unwrap_or(Timestamp::MAX);
-    let continues = new.first().and_then(|session| session.started_at).is_none_or(|at| at < oldest);
+    // The list is in the order of these, the latest first.
+    let place = |session: &Session| (session.started_at.unwrap_or(Timestamp::MAX), session.id.clone());
+    let oldest = sessions.rows.last().map(place);
+    let continues = new.first().map(place).is_none_or(|first| oldest.is_none_or(|oldest| first < oldest));
     if continues {
         sessions.complete = new.len() < PAGE;
         sessions.rows.extend(new);
     } else {
         let chosen = sessions.rows.get(sessions.cursor.at).map(|session| session.id.clone());
-        let end = new.last().and_then(|session| session.started_at);
-        sessions.rows.retain(|session| session.started_at < end);
+        let end = new.last().map(place);
+        sessions.rows.retain(|session| Some(place(session)) < end);
         sessions.rows.splice(0..0, new);
         let same = |session: &Session| chosen.as_ref() == Some(&session.id);
         if let Some(at) = sessions.rows.iter().position(same).filter(|_| sessions.cursor.at > 0) {

@@ -247,26 +247,36 @@ fn lists_and_hits_are_readable_on_terminals_of_any_width() {
 fn sessions_are_listed_to_the_first_one() {
     let home = Home::new();
     let mut agent = home.agent();
-    for n in 0..5 {
+    for n in 0..2 {
         agent.ok("mem_session_start", json!({ "id": format!("sitting-{n}") }));
     }
-    let (mut seen, mut before) = (Vec::new(), None);
+    // Three of another program began in the same second.
+    let at = "2026-01-02T03:04:05Z";
+    let lines = home.export_text();
+    let one = lines.lines().find(|line| line.contains("sitting-0")).unwrap();
+    let mut imported: Value = serde_json::from_str(one).unwrap();
+    imported["started_at"] = json!(at);
+    imported["seen_at"] = json!(at);
+    let lines = ["old-2", "old-0", "old-1"].map(|id| {
+        imported["id"] = json!(id);
+        format!("{imported}\n")
+    });
+    let file = home.work().join("old.jsonl");
+    let header = home.export_text().lines().next().unwrap().to_owned();
+    std::fs::write(&file, format!("{header}\n{}", lines.concat())).unwrap();
+    home.json(&["import", file.to_str().unwrap()]);
+    let (mut seen, mut continued) = (Vec::new(), Vec::<String>::new());
     for _ in 0..3 {
-        let continued: Vec<String> =
-            before.iter().flat_map(|at: &String| ["--before".to_owned(), at.clone()]).collect();
         let args: Vec<&str> = ["sessions", "--all-projects", "--limit", "2"]
             .into_iter()
             .chain(continued.iter().map(String::as_str))
             .collect();
         let listed = home.json(&args)["sessions"].as_array().unwrap().clone();
         seen.extend(listed.iter().map(|one| one["id"].as_str().unwrap().to_owned()));
-        before = home
-            .run(&args)
-            .stderr
-            .lines()
-            .find_map(|line| line.strip_prefix("more: add --before "))
-            .map(str::to_owned);
-        assert_eq!(before.is_some(), listed.len() == 2, "{listed:?}");
+        let said = home.run(&args).stderr;
+        let more = said.lines().find_map(|line| line.strip_prefix("more: add "));
+        continued = more.into_iter().flat_map(str::split_whitespace).map(str::to_owned).collect();
+        assert_eq!(!continued.is_empty(), listed.len() == 2, "{listed:?}");
     }
-    assert_eq!(seen, ["sitting-4", "sitting-3", "sitting-2", "sitting-1", "sitting-0"]);
+    assert_eq!(seen, ["sitting-1", "sitting-0", "old-2", "old-1", "old-0"]);
 }

@@ -83,6 +83,49 @@ fn a_text_is_forgotten_in_what_hooks_reported_however_it_is_written() {
 }
 
 #[test]
+fn a_text_that_only_a_title_has_is_forgotten_in_its_project() {
+    let home = Home::new();
+    let said = Claude::new("s-5", &home.work()).turn("Feed the okapi", "It is fed.");
+    let title = json!({ "type": "custom-title", "customTitle": "The zanzibar plan", "sessionId": "s-5" });
+    fs::write(claude_file(&home, "s-5"), format!("{}{title}\n", said.text())).unwrap();
+    home.take_in();
+    let listed = || home.run(&["history", "show"]).stdout;
+    assert!(listed().contains("zanzibar"), "{}", listed());
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    home.json(&["history", "forget", "--text", "zanzibar plan", "--project", &project, "--yes"]);
+    assert!(!listed().contains("zanzibar") && listed().contains("okapi"), "{}", listed());
+    assert_eq!(home.past_titles("s-5"), ["Feed the okapi"]);
+}
+
+#[test]
+fn hooks_bring_no_forgotten_text_back() {
+    let home = furnished();
+    home.json(&["history", "forget", "--text", SECRET, "--yes"]);
+    // The agent still has it in its conversation, and a later session says it, too.
+    for session in ["s-1", "s-2"] {
+        let said = |event: &str, more: Value| report(&home, "claude-code", event, session, more);
+        let command = json!({ "command": format!("echo '{SECRET}'") });
+        said("UserPromptSubmit", json!({ "prompt": format!("Again the {SECRET}"), "prompt_id": "p-7" }));
+        said("PreToolUse", json!({ "tool_name": "Bash", "tool_use_id": "t-7", "tool_input": command }));
+        let printed = json!({ "stdout": SECRET, "stderr": "" });
+        said(
+            "PostToolUse",
+            json!({ "tool_name": "Bash", "tool_use_id": "t-7", "tool_input": command, "tool_response": printed }),
+        );
+        said("PostCompact", json!({ "compact_summary": format!("We set the {SECRET}.") }));
+        said("Stop", json!({ "last_assistant_message": format!("It is the {SECRET}") }));
+        said("UserPromptSubmit", json!({ "prompt": "Feed the okapi", "prompt_id": "p-8" }));
+    }
+    assert_eq!(shown_by(&home, SECRET), [""; 0]);
+    for work in works(&home) {
+        let shown = home.run(&["work", "tail", &work]).stdout;
+        assert!(!shown.contains(SECRET), "{shown}");
+    }
+    assert_eq!(shown_by(&home, "Feed the okapi")[0], "prompts", "the rest is kept");
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
+}
+
+#[test]
 fn a_saved_memory_stays_and_a_compaction_does_not() {
     let home = furnished();
     let summary = format!("<summary>We set the {SECRET}, and it failed.</summary>");

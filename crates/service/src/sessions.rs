@@ -204,14 +204,16 @@ impl Sessions {
         Ok(found.into_iter().map(|session| session.id).collect())
     }
 
-    /// The sessions of a project, or of all, newest first.
+    /// The sessions of a project, or of all, newest first: those that began before a moment, and those that began at it and
+    /// come after the session `after`.
     pub async fn latest(
         &self,
         project: Option<&Project>,
         before: Option<Timestamp>,
+        after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<Session>, ServiceError> {
-        Ok(self.base.store.sessions().latest(project, before.unwrap_or(Timestamp::MAX), limit).await?)
+        Ok(self.base.store.sessions().latest(project, before.unwrap_or(Timestamp::MAX), after, limit).await?)
     }
 }
 
@@ -351,7 +353,7 @@ async fn begin(
         None => write
             .store()
             .sessions()
-            .latest(Some(&session.project), Timestamp::MAX, LOOK_BACK)
+            .latest(Some(&session.project), Timestamp::MAX, None, LOOK_BACK)
             .await?
             .into_iter()
             .find(|other| other.agent == session.agent && other.id != session.id)

@@ -136,7 +136,7 @@ fn a_session_ends_when_its_connection_has_been_gone_for_half_an_hour() {
         start(&service, "there").await;
         service.sessions.connected(&session("there"));
         let ended = async || {
-            let sessions = service.sessions.latest(None, None, 10).await.unwrap();
+            let sessions = service.sessions.latest(None, None, None, 10).await.unwrap();
             let mut ended: Vec<(String, EndReason)> = sessions
                 .into_iter()
                 .filter_map(|session| Some((session.id.to_string(), session.end_reason?)))

@@ -190,14 +190,16 @@ impl<'a> Sessions<'a> {
         self.select(statement::SESSION_GET, Vars::new().list("ids", ids.iter().map(session_record))).await
     }
 
-    /// The sessions of a project (of all, when `None`) begun last before a moment, newest first.
+    /// The sessions of a project (of all, when `None`) begun last before a moment, newest first. Of those that began at that
+    /// very moment, the ones that are listed after the session `after`: so pages neither skip nor repeat any.
     pub async fn latest(
         self,
         project: Option<&Project>,
         before: Timestamp,
+        after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<Session>, StoreError> {
-        let vars = Vars::new().at("before", before).limit(limit);
+        let vars = Vars::new().at("before", before).with("after", after.map(session_record)).limit(limit);
         let (statement, vars) =
             vars.about(project, statement::SESSION_LATEST, statement::SESSION_LATEST_EVERYWHERE);
         self.select(statement, vars).await

@@ -11,12 +11,12 @@ use jiff::Timestamp;
 
 use crate::clip::clipped;
 use crate::limits::{
-    EXCHANGE_BYTES_MAX, EXCHANGE_SOURCE_BYTES_MAX, EXCHANGE_SPAN_MAX, MARKS_MAX, REWIND_PROMPTS_MAX,
-    TEXT_BYTES_MAX, TRACKED_MAX, TURNS_MAX,
+    EXCHANGE_BYTES_MAX, EXCHANGE_SOURCE_BYTES_MAX, EXCHANGE_SPAN_MAX, LATE_MAX, MARKS_MAX,
+    REWIND_PROMPTS_MAX, TEXT_BYTES_MAX, TRACKED_MAX, TURNS_MAX,
 };
-use crate::state::{Batch, Mark, State};
+use crate::state::{Batch, Late, Mark, State};
 use crate::tool::{self, Answer};
-use crate::turn::{Call, Exchange, Outcome, Prompt, PromptKind, Stop, Turn};
+use crate::turn::{Action, Call, Exchange, Outcome, Prompt, PromptKind, Stop, Turn};
 
 /// The record at hand.
 #[derive(Debug, Clone, Copy, Default)]
@@ -208,17 +208,20 @@ impl Assembler {
         if open.message.as_ref().map(|spoken| spoken.id.as_str()) != message {
             open.message = message.map(|id| Spoken { id: id.to_owned(), text: None });
         }
+        let key = hash(&call.id);
         open.exchange.turns.push(Turn::Call(call));
+        // A result that comes now is this one's.
+        self.live.late.retain(|late| late.id != key);
         self.touch(source);
     }
 
-    /// The result of a call. A result without a call is dropped.
+    /// The result of a call. A result without a call is dropped, and one whose exchange has ended stands by itself.
     pub(crate) fn result(&mut self, id: &str, answer: Answer<'_>, source: Source<'_>) {
         if id.is_empty() || self.live.replaying {
             self.ends_copy(source);
             return;
         }
-        let Some((index, at)) = self.find_call(id) else { return };
+        let Some((index, at)) = self.find_call(id) else { return self.late_result(id, answer, source) };
         let open = &mut self.open[index];
         let Some(Turn::Call(call)) = open.exchange.turns.get_mut(at) else { return };
         if call.outcome != Outcome::Pending {
@@ -230,6 +233,41 @@ impl Assembler {
         if index + 1 == self.open.len() {
             self.touch(source);
         }
+    }
+
+    /// The result of a call whose exchange has ended. What it was called with stands there.
+    fn late_result(&mut self, id: &str, answer: Answer<'_>, source: Source<'_>) {
+        let key = hash(id);
+        let Some(late) = self.live.late.iter().find(|late| late.id == key) else { return };
+        let tool = late.tool.clone();
+        let action = tool::action(&tool, "{}");
+        let call = Call { id: tool::name(id), tool, action, at: source.at, ..Call::default() };
+        self.call(call, None, source);
+        if self.find_call(id).is_none() {
+            return;
+        }
+        self.result(id, answer, source);
+        if let Some((index, at)) = self.find_call(id)
+            && let Some(Turn::Call(call)) = self.open[index].exchange.turns.get_mut(at)
+        {
+            call.action = Action::default();
+        }
+    }
+
+    /// An exchange ends. The results of its calls may still come, but none came until now: a reading that begins at one of
+    /// the open exchanges must know them, too.
+    fn ended(&mut self, exchange: Exchange) {
+        let is_due = |call: &&Call| {
+            call.outcome == Outcome::Pending && !call.id.is_empty() && self.find_call(&call.id).is_none()
+        };
+        let due = exchange.calls().filter(is_due);
+        let due: Vec<Late> = due.map(|call| Late { id: hash(&call.id), tool: call.tool.clone() }).collect();
+        for state in self.open.iter_mut().map(|open| &mut open.before).chain([&mut self.live]) {
+            state.late.extend_from_slice(&due);
+            let excess = state.late.len().saturating_sub(LATE_MAX);
+            state.late.drain(..excess);
+        }
+        self.done.push(exchange);
     }
 
     /// A call with its answer, from hosts that write both at once.
@@ -444,7 +482,7 @@ impl Assembler {
         if self.open.len() > 2
             && let Some(oldest) = self.open.pop_front()
         {
-            self.done.push(oldest.exchange);
+            self.ended(oldest.exchange);
         }
     }
 
@@ -499,7 +537,7 @@ impl Assembler {
     pub(crate) fn end_far_ones(&mut self, offset: u64) {
         let is_far = |open: &mut Open| offset.saturating_sub(open.exchange.offset) > EXCHANGE_SPAN_MAX;
         while let Some(open) = self.open.pop_front_if(is_far) {
-            self.done.push(open.exchange);
+            self.ended(open.exchange);
             self.live.part += u32::from(self.open.is_empty());
         }
     }
@@ -507,7 +545,7 @@ impl Assembler {
     /// Skips a line that is too long: finishes all exchanges, so that nothing before the line is read again.
     pub(crate) fn skip_to(&mut self, offset: u64) {
         while let Some(open) = self.open.pop_front() {
-            self.done.push(open.exchange);
+            self.ended(open.exchange);
         }
         self.live.part += 1;
         self.record_start = offset;

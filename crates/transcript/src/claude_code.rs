@@ -82,7 +82,7 @@ struct Message<'a> {
 }
 
 /// Known types of records without content of their own.
-const NOISE: [&str; 18] = [
+const NOISE: [&str; 19] = [
     "progress",
     "queue-operation",
     "last-prompt",
@@ -101,6 +101,7 @@ const NOISE: [&str; 18] = [
     "speculation-accept",
     "attribution-snapshot",
     "task-summary",
+    "atis-latch",
 ];
 
 /// The host's own sub-agents: they replay the whole conversation to summarise it or to guess the next prompt.
@@ -207,13 +208,16 @@ fn assistant(assembler: &mut Assembler, record: &Record<'_>, message: Message<'_
         }
     }
     let id = message.id.some();
-    if let Some(text) = plain(message.content).filter(|_| !sidechain) {
+    // What the host writes where the model had nothing to say.
+    let is_placeholder = |text: &str| model.is_none() && text == "No response requested.";
+    if let Some(text) = plain(message.content).filter(|text| !sidechain && !is_placeholder(text)) {
         assembler.reply(&text, id, source);
         return;
     }
     for block in blocks(message.content) {
         match block.kind.as_str() {
-            "text" if !sidechain => assembler.reply(block.text.as_str(), id, source),
+            "text" if sidechain || is_placeholder(block.text.as_str()) => {}
+            "text" => assembler.reply(block.text.as_str(), id, source),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                 let name = block.name.as_str();
                 let call = Call {

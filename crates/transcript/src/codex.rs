@@ -77,7 +77,11 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
             let summary = Fields::of(raw.get()).text(&["message"]);
             assembler.compaction(&summary, Source { at, ..Source::default() });
         }
-        "world_state" | "token_usage_record" | "ghost_snapshot" | "inter_agent_communication_metadata" => {}
+        "world_state"
+        | "token_usage_record"
+        | "ghost_snapshot"
+        | "inter_agent_communication"
+        | "inter_agent_communication_metadata" => {}
         _ => return Line::unknown(record.kind),
     }
     Line::Known
@@ -104,22 +108,25 @@ fn session(assembler: &mut Assembler, meta: &Fields<'_>) {
     let git = meta.raw(&["git"]).map(|git| Fields::of(git.get())).unwrap_or_default();
     session.branch = some(git.text(&["branch"])).or_else(|| session.branch.take());
     let source = meta.raw(&["source"]);
-    let spawned =
-        source.filter(|source| source.get().starts_with('{')).and_then(|source| spawned_by(source.get()));
+    let from = source.filter(|source| source.get().starts_with('{')).map(|source| Fields::of(source.get()));
+    let sub_agent = from.as_ref().and_then(|from| from.raw(&["subagent", "sub_agent"]));
     let forked = some(meta.text(&["forked_from_id"]));
-    let parent = match (spawned.or_else(|| some(meta.text(&["parent_thread_id"]))), forked) {
-        (Some(parent), _) => Some((ParentKind::SubAgent, parent)),
-        (None, Some(parent)) => Some((ParentKind::Fork, parent)),
+    let spawned = sub_agent.and_then(spawned_by).or_else(|| some(meta.text(&["parent_thread_id"])));
+    let parent = match (spawned, forked) {
+        (Some(parent), _) => Some((ParentKind::SubAgent, Some(parent))),
+        // A review, for one, does not name who asked for it.
+        (None, _) if sub_agent.is_some() => Some((ParentKind::SubAgent, None)),
+        (None, Some(parent)) => Some((ParentKind::Fork, Some(parent))),
         (None, None) => None,
     };
-    session.parent = parent.map(|(kind, id)| Parent { kind, session: Some(id), turn: None });
+    session.parent = parent.map(|(kind, id)| Parent { kind, session: id, turn: None });
     let exec = source.is_some_and(|source| source.get() == "\"exec\"");
-    session.automated = exec || meta.text(&["originator"]) == "codex_exec";
+    let internal = from.as_ref().is_some_and(|from| from.raw(&["internal"]).is_some());
+    session.automated = exec || internal || meta.text(&["originator"]) == "codex_exec";
     ignore_host_job(assembler);
 }
 
-fn spawned_by(source: &str) -> Option<String> {
-    let sub_agent = Fields::of(source).raw(&["subagent", "sub_agent"])?;
+fn spawned_by(sub_agent: &serde_json::value::RawValue) -> Option<String> {
     let spawn = Fields::of(sub_agent.get()).raw(&["thread_spawn"])?;
     let parent = Fields::of(spawn.get()).text(&["parent_thread_id"]);
     (!parent.is_empty()).then(|| tool::name(&parent))
@@ -202,6 +209,7 @@ fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<j
         "reasoning"
         | "tool_search_call"
         | "tool_search_output"
+        | "additional_tools"
         | "image_generation_call"
         | "ghost_snapshot"
         | "compaction"
@@ -316,7 +324,12 @@ fn ran_by_person(assembler: &mut Assembler, text: &str, at: Option<jiff::Timesta
 fn prompt(assembler: &mut Assembler, text: &str, recorded_in: RecordedIn, at: Option<jiff::Timestamp>) {
     let UserText::Words(words) = classify(text) else { return };
     let words = crate::clip::clipped(words.trim(), crate::limits::TEXT_BYTES_MAX);
-    if assembler.unanswered_prompt().is_some_and(|before| before.contains(&words) || words.contains(before)) {
+    // What the model is given may have context beside the words. Of two words of the person, one may begin with the other.
+    let is_same = |before: &str| match recorded_in {
+        RecordedIn::Input => before.contains(&words) || words.contains(before),
+        RecordedIn::Host => letters(before).eq(letters(&words)),
+    };
+    if assembler.unanswered_prompt().is_some_and(is_same) {
         return;
     }
     let sub_agent =
@@ -328,6 +341,11 @@ fn prompt(assembler: &mut Assembler, text: &str, recorded_in: RecordedIn, at: Op
         RecordedIn::Host => assembler.confirmed_prompt(&words, kind, source),
     }
     name_by_turn(assembler);
+}
+
+/// A text's characters without white space: the host joins the parts of a prompt with or without it.
+fn letters(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| !c.is_whitespace())
 }
 
 fn event<'a>(assembler: &mut Assembler, event: &Payload<'a>, at: Option<jiff::Timestamp>) -> Line<'a> {
@@ -403,10 +421,15 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
         "CommandExecution" if work => {
             let line = item.raw(&["command"]).map_or("\"\"", serde_json::value::RawValue::get);
             let exit = item.raw(&["exit_code"]).and_then(|raw| parse::<Number>(raw.get())?.0);
-            let output = item.text(&["aggregated_output", "stdout"]);
+            let status = item.text(&["status"]);
+            let refused = status == "declined";
             let answer = Answer {
-                text: output,
-                failed: matches!(item.text(&["status"]).as_ref(), "failed" | "declined"),
+                text: if refused {
+                    tool::REJECTED.into()
+                } else {
+                    item.text(&["aggregated_output", "stdout"])
+                },
+                failed: refused || status == "failed",
                 exit: exit.and_then(|exit| i32::try_from(exit).ok()),
             };
             finished(assembler, item, "exec_command", &format!("{{\"command\":{line}}}"), answer, at);
@@ -416,7 +439,9 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
             let name = format!("mcp__{}__{}", item.text(&["server"]), item.text(&["tool"]));
             let input = item.raw(&["arguments"]).map_or("", serde_json::value::RawValue::get);
             let result = item.raw(&["result"]);
-            let error = item.text(&["error"]);
+            // It is a text, or an object with a message.
+            let error = item.raw(&["error"]).map(|error| Fields::of(error.get()).text(&["message"]));
+            let error = error.filter(|error| !error.is_empty()).unwrap_or_else(|| item.text(&["error"]));
             let failed = item.text(&["status"]) == "failed" || mcp_failed(result);
             let text = if error.is_empty() { result_text(result) } else { error };
             finished(assembler, item, &name, input, Answer { text, failed, exit: None }, at);
@@ -451,8 +476,10 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
 fn file_change(assembler: &mut Assembler, item: &Fields<'_>, at: Option<jiff::Timestamp>) {
     let changes = item.raw(&["changes"]).map(|changes| Fields::of(changes.get())).unwrap_or_default();
     let paths = changes.names().take(crate::limits::ITEMS_MAX).map(tool::name).collect();
-    let failed = matches!(item.text(&["status"]).as_ref(), "failed" | "declined");
-    let answer = Answer { text: item.text(&["stderr", "stdout"]), failed, exit: None };
+    let status = item.text(&["status"]);
+    let refused = status == "declined";
+    let text = if refused { tool::REJECTED.into() } else { item.text(&["stderr", "stdout"]) };
+    let answer = Answer { text, failed: refused || status == "failed", exit: None };
     entered(assembler, item, "apply_patch", Action::Edit { paths, excerpt: String::new() }, answer, at);
 }
 

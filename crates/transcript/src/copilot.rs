@@ -17,6 +17,9 @@ struct Record<'a> {
     #[serde(borrow)]
     id: Text<'a>,
     timestamp: Moment,
+    /// The sub-agent of which the event is. Older versions name the call that began it, in the data.
+    #[serde(borrow, rename = "agentId")]
+    agent: Text<'a>,
     #[serde(borrow)]
     data: Raw<'a>,
 }
@@ -29,21 +32,28 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
         return Line::Known;
     }
     let data = record.data.map(|data| Fields::of(data.get())).unwrap_or_default();
+    let delegated = record.agent.some().is_some() || !data.text(&["parentToolCallId"]).is_empty();
     match record.kind.as_str() {
+        "session.compaction_complete" | "session.model_change" | "abort" | "session.error" if delegated => {}
         "session.start" | "session.resume" => session(assembler, &data),
         "session.model_change" => set(&mut assembler.live.session.model, &data.text(&["newModel"])),
         "session.title_changed" => set(&mut assembler.live.session.title, &data.text(&["title"])),
         "session.context_changed" => context(assembler, &data),
+        "user.message" if delegated => {}
         "user.message" => user(assembler, &data, source),
-        "assistant.message" => assistant(assembler, &data, source),
-        "tool.execution_start" => {
+        "assistant.message" => assistant(assembler, &data, delegated, source),
+        "tool.execution_start" | "tool.user_requested" => {
             let (id, name) = (data.text(&["toolCallId"]), data.text(&["toolName", "name"]));
-            let by = Caller { message: None, delegated: is_sub_agents(&data), source };
+            let by = Caller { message: None, delegated, source };
             call(assembler, &id, &name, data.raw(&["arguments"]), by);
         }
         "tool.execution_complete" => complete(assembler, &data, source),
-        "session.compaction_complete" => {
+        "session.compaction_complete" if is_success(&data) => {
             assembler.compaction(&data.text(&["summaryContent", "summary"]), source);
+        }
+        // The session began elsewhere, such as on a server.
+        "session.handoff" if !data.text(&["summary"]).is_empty() => {
+            assembler.compaction(&data.text(&["summary"]), source);
         }
         "abort" | "session.abort" => assembler.stopped(Stop::Person, source),
         "session.error" => assembler.stopped(Stop::Service, source),
@@ -55,9 +65,10 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
 }
 
 fn is_noise(kind: &str) -> bool {
-    const FAMILIES: [&str; 9] = [
+    const FAMILIES: [&str; 19] = [
         "assistant.", "session.", "system.", "subagent.", "hook.", "skill.", "permission.", "tool.",
-        "pending_messages.",
+        "pending_messages.", "user_input.", "exit_plan_mode.", "auto_mode_switch.", "elicitation.",
+        "command.", "commands.", "capabilities.", "external_tool.", "sampling.", "mcp.",
     ];
     !kind.is_empty() && FAMILIES.iter().any(|family| kind.starts_with(family))
 }
@@ -102,10 +113,10 @@ fn user(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     }
 }
 
-fn assistant(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
+/// An event is a sub-agent's (`delegated`) although it is among those of the session.
+fn assistant(assembler: &mut Assembler, data: &Fields<'_>, delegated: bool, source: Source<'_>) {
     let message = data.text(&["messageId"]);
     let message = Some(message.as_ref()).filter(|message| !message.is_empty());
-    let delegated = is_sub_agents(data);
     if !delegated {
         assembler.reply(&data.text(&["content"]), message, source);
     }
@@ -115,11 +126,6 @@ fn assistant(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
         let by = Caller { message, delegated, source };
         call(assembler, &id, &request.text(&["name"]), request.raw(&["arguments"]), by);
     }
-}
-
-/// Whether an event is a sub-agent's. Such events are among those of the session, and name the call that began them.
-fn is_sub_agents(data: &Fields<'_>) -> bool {
-    !data.text(&["parentToolCallId"]).is_empty()
 }
 
 /// Who made a call, and where it is recorded.
@@ -147,8 +153,12 @@ fn call(assembler: &mut Assembler, id: &str, name: &str, input: Raw<'_>, by: Cal
     assembler.call(call, by.message, by.source);
 }
 
+fn is_success(data: &Fields<'_>) -> bool {
+    data.raw(&["success"]).is_none_or(|raw| parse::<Flag>(raw.get()).is_none_or(|flag| flag.0))
+}
+
 fn complete(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
-    let success = data.raw(&["success"]).is_none_or(|raw| parse::<Flag>(raw.get()).is_none_or(|flag| flag.0));
+    let success = is_success(data);
     let error =
         data.raw(&["error"]).filter(|_| !success).map(|raw| Fields::of(raw.get())).unwrap_or_default();
     let text = match (error.text(&["code"]).as_ref(), error.text(&["message"])) {

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify};
-use crate::json::{Moment, Number, Raw, Text, elements, parse, value};
+use crate::json::{Fields, Flag, Moment, Number, Raw, Text, elements, parse, value};
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, action, result_text};
 use crate::turn::{Agent, Call, PromptKind};
@@ -70,6 +71,23 @@ struct Tool<'a> {
     result: Raw<'a>,
     #[serde(borrow)]
     status: Text<'a>,
+    #[serde(borrow)]
+    error: Raw<'a>,
+    #[serde(borrow, rename = "additionalData")]
+    more: Raw<'a>,
+}
+
+/// What a result may say beside its text, as an object or as an object in a string.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Outcome<'a> {
+    #[serde(borrow)]
+    output: Text<'a>,
+    #[serde(rename = "exitCodeV2")]
+    exit: Number,
+    #[serde(rename = "exitCode")]
+    old_exit: Number,
+    rejected: Flag,
 }
 
 /// Reads a session: the value of `composerData:<id>`, and its bubbles in any order.
@@ -137,7 +155,9 @@ fn bubble(assembler: &mut Assembler, bubble: &Bubble<'_>, bytes: usize) {
 
 fn called(assembler: &mut Assembler, tool_data: &Tool<'_>, source: Source<'_>) {
     let name = tool_data.name.as_str();
-    let input = tool_data.raw_args.or(tool_data.params).map_or("", serde_json::value::RawValue::get);
+    // Newer versions leave the one empty and fill the other.
+    let given = |raw: &&RawValue| !matches!(raw.get(), "\"\"" | "{}" | "\"{}\"" | "null");
+    let input = tool_data.raw_args.filter(given).or(tool_data.params).map_or("", RawValue::get);
     let call = Call {
         id: tool::name(tool_data.id.as_str()),
         tool: tool::name(name),
@@ -145,16 +165,29 @@ fn called(assembler: &mut Assembler, tool_data: &Tool<'_>, source: Source<'_>) {
         at: source.at,
         ..Call::default()
     };
-    let failed = matches!(tool_data.status.as_str(), "error" | "failed");
-    match tool_data.status.as_str() {
-        "completed" | "error" | "failed" => {
-            let answer = Answer { text: result_text(tool_data.result), failed, exit: None };
-            assembler.answered(call, answer, None, source);
-        }
-        "rejected" | "cancelled" => {
-            let text = tool::REJECTED.into();
-            assembler.answered(call, Answer { text, failed: true, exit: None }, None, source);
-        }
-        _ => assembler.call(call, None, source),
+    let result = result_text(tool_data.result);
+    let whole = tool_data.result.map(RawValue::get).filter(|raw| raw.starts_with('{')).unwrap_or(&result);
+    let outcome: Outcome<'_> = parse(whole).unwrap_or_default();
+    let exit = outcome.exit.0.or(outcome.old_exit.0).and_then(|exit| i32::try_from(exit).ok());
+    let more = tool_data.more.map(|more| Fields::of(more.get()).text(&["status"])).unwrap_or_default();
+    let error = tool_data.error.map(|error| Fields::of(error.get())).unwrap_or_default();
+    let error = error.text(&["clientVisibleErrorMessage", "modelVisibleErrorMessage", "message"]);
+    // A call is `completed` although the person refused it, or the command failed.
+    let status = tool_data.status.as_str();
+    let said: [&str; 2] = [status, &more];
+    let is_refused = outcome.rejected.0 || said.iter().any(|said| matches!(*said, "rejected" | "cancelled"));
+    let failed = said.iter().any(|said| matches!(*said, "error" | "failed"));
+    if is_refused {
+        let text = tool::REJECTED.into();
+        return assembler.answered(call, Answer { text, failed: true, exit: None }, None, source);
     }
+    if !failed && status != "completed" && result.is_empty() {
+        return assembler.call(call, None, source);
+    }
+    let text = match &outcome.output.0 {
+        Some(output) => output.clone(),
+        None if result.is_empty() || failed && !error.is_empty() => error,
+        None => result.clone(),
+    };
+    assembler.answered(call, Answer { text, failed, exit }, None, source);
 }

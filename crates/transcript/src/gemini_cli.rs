@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{UserText, classify, controls_the_host};
+use crate::envelope::{UserText, classify, controls_the_host, is_command, without_files};
 use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, parse, repaired, value};
 use crate::limits::LINE_BYTES_MAX;
 use crate::line::NO_TYPE;
@@ -247,9 +247,9 @@ fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
     // The displayed text is what the person typed; the sent text may include whole files.
     let shown = result_text(message.display_content);
     let text = if shown.is_empty() { result_text(message.content) } else { shown };
-    // Commands of the host, and its help. A path is no command.
-    let is_command =
-        text.starts_with('/') && !text.split_whitespace().next().unwrap_or("")[1..].contains('/');
+    let text = without_files(&[text.as_ref()]).join("\n");
+    // Commands of the host, and its help.
+    let is_command = is_command(&text);
     if is_command && controls_the_host(&text) || text.trim_start().starts_with('?') {
         return;
     }

@@ -23,7 +23,7 @@ pub const EXCHANGE_BYTES_MAX: usize = 32 << 10;
 pub const EXCHANGE_SOURCE_BYTES_MAX: u64 = 2 << 20;
 /// Most bytes of the source between the beginning of an exchange and a record that still belongs to it, including records
 /// that are not kept, such as progress. Then the exchange ends, because what is read at once is bounded. It is as long as
-/// the longest line, so a reading of twice that makes progress.
+/// the longest line, so a reading of twice that makes progress. A result that comes later belongs to the piece of that time.
 pub const EXCHANGE_SPAN_MAX: u64 = LINE_BYTES_MAX as u64;
 /// Turns of one piece of an exchange.
 pub const TURNS_MAX: usize = 512;
@@ -38,5 +38,7 @@ pub const TRACKED_MAX: usize = 4096;
 pub const UNKNOWN_NAMES_MAX: usize = 64;
 /// Items of a list in a tool's input: paths, questions, to-dos.
 pub const ITEMS_MAX: usize = 64;
+/// Calls without a result whose exchange has ended, as a reader remembers them.
+pub const LATE_MAX: usize = 64;
 /// Commands after an error that are searched for its fix.
 pub const FIX_COMMANDS_MAX: usize = 10;

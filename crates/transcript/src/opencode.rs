@@ -105,6 +105,11 @@ struct Part<'a> {
     state: Raw<'a>,
     #[serde(borrow)]
     files: Raw<'a>,
+    /// Of a subtask: the command that the person gave, and what an agent is to do.
+    #[serde(borrow)]
+    command: Text<'a>,
+    #[serde(borrow)]
+    prompt: Text<'a>,
 }
 
 #[derive(Deserialize, Default)]
@@ -249,7 +254,17 @@ fn message_v1(assembler: &mut Assembler, row: &MessageRow, parts: &[&PartRow]) {
             let typed =
                 |part: &&Part<'_>| part.kind.as_str() == "text" && !part.synthetic.0 && !part.ignored.0;
             let words: Vec<&str> = parts.iter().filter(typed).map(|part| part.text.as_str()).collect();
-            prompt(assembler, &words.join("\n"), source);
+            let words = words.join("\n");
+            // A command that a sub-agent carries out is a part without a text.
+            match parts.iter().find(|part| part.kind.as_str() == "subtask") {
+                Some(task) if words.trim().is_empty() => match task.command.some() {
+                    Some(name) => {
+                        assembler.prompt(&format!("/{name}"), PromptKind::Command, source);
+                    }
+                    None => prompt(assembler, task.prompt.as_str(), source),
+                },
+                _ => prompt(assembler, &words, source),
+            }
         }
         "assistant" => {
             assistant_head(assembler, &data);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
-use crate::envelope::{UserText, classify};
+use crate::envelope::{UserText, classify, controls_the_host, is_command, without_files};
 use crate::json::{Fields, Flag, Moment, Raw, Text, value};
 use crate::line::Line;
 use crate::tool::{self, Answer, action};
@@ -75,9 +75,13 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     if assembler.is_copy(source) {
         return Line::Known;
     }
+    // A sub-agent's record in the file of its session: only what it does is read.
+    let parent = assembler.live.session.parent.as_ref();
+    let mixed = record.is_sidechain.0 && parent.is_none_or(|parent| parent.kind != ParentKind::SubAgent);
     match record.kind.as_str() {
+        "user" if mixed => {}
         "user" => user(assembler, &record, source),
-        "assistant" => assistant(assembler, &record, source),
+        "assistant" => assistant(assembler, &record, mixed, source),
         "tool_result" => tool_result(assembler, &record, source),
         "system" => system(assembler, &record, source),
         _ => return Line::unknown(record.kind),
@@ -104,16 +108,19 @@ fn head(assembler: &mut Assembler, record: &Record<'_>) {
     if session.parent.is_some() {
         return;
     }
-    if let (true, Some(agent), Some(parent)) =
-        (record.is_sidechain.0, record.agent_id.some(), record.session_id.some())
-    {
+    if let (true, Some(agent), Some(parent)) = (
+        record.is_sidechain.0 && assembler.live.next_seq == 0,
+        record.agent_id.some(),
+        record.session_id.some(),
+    ) {
         session.id = format!("{}/{}", tool::name(parent), tool::name(agent));
         session.parent =
             Some(Parent { kind: ParentKind::SubAgent, session: Some(tool::name(parent)), turn: None });
     } else if let Some(forked) = record.forked_from {
         let parent = Fields::of(forked.get()).text(&["sessionId"]);
+        let parent = Some(tool::name(&parent)).filter(|parent| !parent.is_empty());
         session.parent =
-            Some(Parent { kind: ParentKind::Fork, session: Some(tool::name(&parent)), turn: None });
+            parent.map(|parent| Parent { kind: ParentKind::Fork, session: Some(parent), turn: None });
     }
 }
 
@@ -141,27 +148,42 @@ fn user(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
     };
     let message: Message<'_> = value(record.message);
     // The host's context and the words may be parts of one message.
-    let words: Vec<Cow<'_, str>> =
-        message.parts.iter().filter(|part| !part.thought.0).filter_map(words).collect();
-    if !words.is_empty() {
-        assembler.prompt(&words.join("\n"), kind, source);
+    let sent: Vec<&str> =
+        message.parts.iter().filter(|part| !part.thought.0).map(|part| part.text.as_str()).collect();
+    let sent: Vec<&str> = without_files(&sent);
+    let payload = record.system_payload.map(|raw| Fields::of(raw.get())).unwrap_or_default();
+    // What was sent may be what a command or a file's name was replaced by; what was typed is shown.
+    let shown = payload.text(&["displayText"]);
+    let shown = Some(shown).filter(|shown| !sub_agent && !shown.trim().is_empty());
+    let words: Vec<Cow<'_, str>> = match &shown {
+        Some(shown) => words(shown).into_iter().collect(),
+        None => sent.into_iter().filter_map(words).collect(),
+    };
+    let words = words.join("\n");
+    let is_command = is_command(&words);
+    if words.is_empty() || is_command && controls_the_host(&words) {
+        return;
     }
+    let kind = if is_command && kind == PromptKind::Typed { PromptKind::Command } else { kind };
+    assembler.prompt(&words, kind, source);
 }
 
-fn words<'p>(part: &'p Part<'_>) -> Option<Cow<'p, str>> {
-    match classify(part.text.as_str()) {
+fn words(text: &str) -> Option<Cow<'_, str>> {
+    match classify(text) {
         UserText::Words(words) => Some(words),
         _ => None,
     }
 }
 
-fn assistant(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
+fn assistant(assembler: &mut Assembler, record: &Record<'_>, mixed: bool, source: Source<'_>) {
     let message: Message<'_> = value(record.message);
     for part in message.parts {
         if part.thought.0 {
             continue;
         }
-        assembler.reply(part.text.as_str(), None, source);
+        if !mixed {
+            assembler.reply(part.text.as_str(), None, source);
+        }
         if let Some(function) = part.function_call {
             let fields = Fields::of(function.get());
             let name = fields.text(&["name"]);
@@ -171,6 +193,7 @@ fn assistant(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>)
                 tool: tool::name(&name),
                 action: action(&name, input),
                 at: source.at,
+                delegated: mixed,
                 ..Call::default()
             };
             assembler.call(call, None, source);

@@ -10,9 +10,9 @@ use crate::turn::{Agent, Exchange, Session};
 
 /// Raised whenever a reader gives other exchanges for the same bytes. A state of another version is not
 /// continued: the source is read from its beginning.
-pub const READER_VERSION: u32 = 5;
+pub const READER_VERSION: u32 = 6;
 
-/// Where the next reading starts, and what it must know. It contains no text of turns; the session's names
+/// Where the next reading starts, and what it must know. It contains no text of turns; the names of the session and of tools
 /// are its only text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
@@ -34,6 +34,8 @@ pub struct State {
     pub(crate) marks: Vec<Mark>,
     /// Hashes of files that are known as edited.
     pub(crate) tracked: Vec<u64>,
+    /// Calls without a result whose exchanges have ended, the oldest first.
+    pub(crate) late: Vec<Late>,
     /// Inside a copy of earlier records: skip until it ends.
     pub(crate) replaying: bool,
     /// In the middle of a line that is too long.
@@ -48,6 +50,15 @@ pub struct State {
     pub(crate) turn: Option<String>,
     /// Codex: response items are present, so the same content as completed items is a repetition.
     pub(crate) responses: bool,
+}
+
+/// A call whose result is still to come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Late {
+    /// The hash of its native id.
+    pub(crate) id: u64,
+    /// The tool's name.
+    pub(crate) tool: String,
 }
 
 /// A prompt that was read, by hashes of native ids.
@@ -101,6 +112,7 @@ impl State {
             part: 0,
             marks: Vec::new(),
             tracked: Vec::new(),
+            late: Vec::new(),
             replaying: false,
             skipping: false,
             muted: false,

@@ -29,7 +29,11 @@ enum Kind {
 }
 
 fn kind(tool: &str) -> Kind {
-    match tool.to_ascii_lowercase().as_str() {
+    let tool = tool.to_ascii_lowercase();
+    // Cursor numbers the versions of its tools: `edit_file_v2`.
+    let version = |(_, digits): &(&str, &str)| digits.len() == 1 && digits.as_bytes()[0].is_ascii_digit();
+    let tool = tool.rsplit_once("_v").filter(version).map_or(tool.as_str(), |(name, _)| name);
+    match tool {
         "edit"
         | "write"
         | "multiedit"
@@ -49,6 +53,8 @@ fn kind(tool: &str) -> Kind {
         | "delete"
         | "multi_edit"
         | "edit_notebook"
+        | "editnotebook"
+        | "notebook_edit"
         | "insert"
         | "reapply" => Kind::Edit,
         "apply_patch" | "applypatch" | "patch" => Kind::Patch,
@@ -67,6 +73,10 @@ fn kind(tool: &str) -> Kind {
         | "file_search"
         | "codebase_search"
         | "glob_file_search"
+        | "ripgrep_raw_search"
+        | "semantic_search_full"
+        | "semanticsearch"
+        | "grep_files"
         | "toolsearch"
         | "semsearch"
         | "find" => Kind::Search,
@@ -91,7 +101,7 @@ fn kind(tool: &str) -> Kind {
         "todowrite" | "todo_write" | "write_todos" | "taskcreate" | "taskupdate" | "update_plan"
         | "update_todo" => Kind::Todo,
         "askuserquestion" | "ask_user" | "ask_user_question" | "question" | "request_user_input"
-        | "askquestion" => Kind::Ask,
+        | "askquestion" | "ask_question" => Kind::Ask,
         _ => Kind::Other,
     }
 }
@@ -104,10 +114,12 @@ const FILE: &[&str] = &[
     "absolute_path",
     "path",
     "relative_workspace_path",
+    "relativeWorkspacePath",
+    "targetFile",
     "fileName",
 ];
 const FOLDER: &[&str] =
-    &["path", "dir_path", "directory", "target_directory", "dir", "file_path", "filePath"];
+    &["path", "dir_path", "directory", "target_directory", "targetDirectory", "dir", "file_path", "filePath"];
 const PATTERN: &[&str] = &["pattern", "regex", "glob_pattern", "globPattern", "query", "search_term"];
 const WRITTEN: &[&str] = &[
     "new_string", "newString", "new_str", "file_text", "content", "contents", "new_source", "code_edit",
@@ -130,6 +142,7 @@ pub(crate) fn action(tool: &str, raw: &str) -> Action {
             patch(&[&patches[0], &patches[1], raw])
         }
         Kind::Read => Action::Read { paths: named_paths(&input) },
+        Kind::Command if !raw.is_empty() && !raw.starts_with('{') && tool == SCRIPT => script(raw),
         Kind::Search => Action::Search {
             pattern: clipped(&input.text(PATTERN), INPUT_BYTES_MAX),
             path: name(&input.text(FOLDER)),
@@ -142,7 +155,9 @@ pub(crate) fn action(tool: &str, raw: &str) -> Action {
             agent: name(&input.text(&["subagent_type", "agent_type", "agent_name", "name"])),
             task: clipped(&input.text(TASK), INPUT_BYTES_MAX),
         },
-        Kind::Plan => Action::Plan { text: clipped(&input.text(&["plan", "text"]), TEXT_BYTES_MAX) },
+        Kind::Plan => {
+            Action::Plan { text: clipped(&input.text(&["plan", "text", "summary"]), TEXT_BYTES_MAX) }
+        }
         Kind::Todo => todo(&input),
         Kind::Ask => Action::Ask { questions: questions(&input) },
         Kind::Other => Action::Other { input: clipped(raw, INPUT_BYTES_MAX) },
@@ -190,6 +205,43 @@ fn patch(texts: &[&str]) -> Action {
     }
     let added: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix('+')).collect();
     Action::Edit { paths, excerpt: clipped(&added.join("\n"), EXCERPT_BYTES_MAX) }
+}
+
+/// Codex's tool that runs a script, which calls the other tools.
+const SCRIPT: &str = "exec";
+
+/// What a script does: it changes files by a patch, runs commands, or something else.
+fn script(source: &str) -> Action {
+    if source.contains("*** Begin Patch") {
+        // In a quoted string, the lines of the patch are escaped.
+        return patch(&[&source.replace("\\n", "\n")]);
+    }
+    let lines: Vec<String> =
+        source.match_indices("cmd").filter_map(|(at, name)| literal(&source[at + name.len()..])).collect();
+    if lines.is_empty() {
+        return Action::Other { input: clipped(source, INPUT_BYTES_MAX) };
+    }
+    Action::Command { line: clipped(&lines.join("\n"), INPUT_BYTES_MAX) }
+}
+
+/// The string that a script gives to a name, from behind the name: `: "make"`.
+fn literal(source: &str) -> Option<String> {
+    let rest = source.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':')?.trim_start();
+    let quote = rest.chars().next().filter(|quote| matches!(quote, '"' | '\'' | '`'))?;
+    let mut line = String::new();
+    let mut chars = rest[1..].chars();
+    while let Some(next) = chars.next() {
+        match next {
+            '\\' => match chars.next()? {
+                'n' => line.push('\n'),
+                't' => line.push('\t'),
+                other => line.push(other),
+            },
+            end if end == quote => return Some(line),
+            other => line.push(other),
+        }
+    }
+    None
 }
 
 fn command(input: &Fields<'_>) -> Action {
@@ -471,6 +523,13 @@ mod tests {
                 r#"{"command":["apply_patch","*** Begin Patch\n*** Update File: s.rs\n*** End Patch"]}"#,
                 "s.rs",
             ),
+            ("edit_file_v2", r#"{"relativeWorkspacePath":"t.rs","noCodeblock":true}"#, "t.rs"),
+            (
+                "exec",
+                r#""await tools.apply_patch(\"*** Begin Patch\\n*** Update File: u.rs\\n+a\\n*** End Patch\")""#,
+                "u.rs",
+            ),
+            ("exec", "text(await tools.apply_patch(`*** Begin Patch\n*** Add File: v.rs\n+a`))", "v.rs"),
         ] {
             assert_eq!(edited(tool, input), [want], "{tool} {input}");
         }
@@ -485,10 +544,24 @@ mod tests {
             ("exec_command", r#""{\"cmd\":\"ls -la\"}""#, "ls -la"),
             ("shell", r#"{"command":["bash","-lc","cd a && make"]}"#, "cd a && make"),
             ("shell", r#"{"command":["git","commit","-m","a b"]}"#, "git commit -m 'a b'"),
+            ("run_terminal_command_v2", r#"{"command":"make","cwd":""}"#, "make"),
+            (
+                "exec",
+                r#"const r = await tools.exec_command({cmd: "rg \"a\" src", login: true});"#,
+                "rg \"a\" src",
+            ),
+            ("exec", r#"await Promise.all([run({"cmd":"ls"}), run({ 'cmd' : 'pwd' })])"#, "ls\npwd"),
             ("Bash", r#"{"command":7}"#, ""),
             ("Bash", "no json", ""),
         ] {
             assert_eq!(line(tool, input), want, "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn a_script_without_commands_stays_as_it_is_written() {
+        for source in ["text(await tools.view())", "cmd", "cmd: \"open", "cmd: 'x\\", "a_cmd: é"] {
+            assert_eq!(action("exec", source), Action::Other { input: source.to_owned() });
         }
     }
 

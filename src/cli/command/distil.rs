@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{CommandContext, Outcome, handbook, name_of, within};
 use crate::answer::{Ask, Received, distil::Decided, of};
 use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
+use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
 use cerebro_core::text;
@@ -211,10 +211,11 @@ async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     if let Some(arrangement) = &answer.arrangement {
         return handbook::show(context, arrangement, &answer.raw()["arrangement"]);
     }
+    let candidate = answer.candidate.as_ref();
+    let candidate = candidate.ok_or_else(|| Error::internal("the answer of the daemon has no candidate"))?;
     if context.output.json(&answer.raw()["candidate"])? {
         return Ok(Outcome::Done);
     }
-    let Some(candidate) = &answer.candidate else { return Ok(Outcome::Short) };
     context.output.facts(&[
         ("candidate", shown(&candidate.id)),
         ("state", shown(&candidate.state)),

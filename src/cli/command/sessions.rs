@@ -42,6 +42,9 @@ struct ListArgs {
     /// Only sessions that began before this date
     #[arg(long, value_name = "DATE")]
     before: Option<String>,
+    /// Also those that began at that very moment and are listed after this session
+    #[arg(long, value_name = "ID", requires = "before")]
+    after: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -80,7 +83,8 @@ pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let limit = args.limit.unwrap_or(LIMIT);
-    let request = args.of.request(of::Sessions).with("limit", limit).with("before", args.before);
+    let request = args.of.request(of::Sessions).with("limit", limit);
+    let request = request.with("before", args.before).with("after", args.after);
     let is_empty = |answer: &Sessions| answer.sessions.is_empty();
     let (answer, suggestions) =
         ask_of_project(context, request, is_empty, args.of.project.as_deref()).await?;
@@ -93,7 +97,8 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     print(context, answer.raw(), &table, nothing)?;
     context.output.notes(&suggestions);
     if let Some(last) = answer.sessions.last().filter(|_| answer.sessions.len() == limit) {
-        context.output.note(&format!("more: add --before {}", last.started_at.raw()));
+        let (at, id) = (last.started_at.raw(), last.id.raw());
+        context.output.note(&format!("more: add --before {at} --after {id}"));
     }
     Ok(Outcome::Done)
 }

@@ -113,11 +113,13 @@ pub(in crate::web) async fn list(
     let mut question = about(&project, json!({ "limit": PAGE }));
     if let Some(before) = value::<Timestamp>(&parts, "before")? {
         question["before"] = json!(before.to_string());
+        question["after"] = json!(Some(part(&parts, "after")).filter(|after| !after.is_empty()));
     }
     let counts = shared.backend.counts().await;
     let answer = shared.backend.read(of::Sessions, question).await?;
     let sessions: Vec<Session> = answer.sessions.iter().map(Session::of).collect();
-    let oldest = sessions.last().and_then(|session| session.started_at).filter(|_| sessions.len() == PAGE);
+    let last = sessions.last().filter(|_| sessions.len() == PAGE);
+    let oldest = last.and_then(|session| Some((session.started_at?.to_string(), session.id.clone())));
     let mut lines: Vec<Line> = sessions.iter().map(|session| line(session, &locale)).collect();
     for n in 1..lines.len() {
         let is_thread = lines[n - 1].follows == lines[n].href;
@@ -126,8 +128,10 @@ pub(in crate::web) async fn list(
     Ok(shell::ok(&SessionsPage {
         shell: Shell::titled("Sessions", "/sessions"),
         projects: known_projects(&counts),
-        earlier: oldest.map(|oldest| {
-            link::with_query("/sessions", &[("project", &project), ("before", &oldest.to_string())])
+        earlier: oldest.map(|(oldest, last)| {
+            let parts =
+                [("project", project.as_str()), ("before", oldest.as_str()), ("after", last.as_str())];
+            link::with_query("/sessions", &parts)
         }),
         sessions: lines,
         is_first: before.is_empty(),

@@ -107,6 +107,14 @@ pub struct Candidate {
     pub decided_at: Option<Timestamp>,
 }
 
+impl Candidate {
+    /// Whether some text of it meets a condition.
+    pub fn any_text(&self, holds: impl Fn(&str) -> bool) -> bool {
+        let mut quotes = self.evidence.iter().map(|evidence| &evidence.quote);
+        holds(&self.title) || holds(&self.text) || quotes.any(|quote| holds(quote))
+    }
+}
+
 /// The record that a session was distilled, so that it is not distilled again unless it grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DistilRun {

@@ -1,10 +1,12 @@
 //! Removing candidates, and memories made of them, when the exchanges that they rest on are gone.
 
+use std::collections::BTreeSet;
+
 use crate::{
     ServiceError,
     memories::{handbook, update},
 };
-use cerebro_core::domain::{Candidate, CandidateState, ExchangeId, MemoryId, PastSession};
+use cerebro_core::domain::{Candidate, CandidateState, ExchangeId, Memory, MemoryId, PastSession};
 use cerebro_store::Write;
 
 /// Why exchanges are gone.
@@ -28,7 +30,8 @@ pub(crate) struct Retracted {
 
 /// Removes exchanges that are gone from the candidates of their session. A candidate without other evidence is removed, and
 /// so is one whose text contains forgotten text (as `tells` decides). The memory that was made of it goes with it, unless
-/// somebody revised it since or another candidate still supports it.
+/// somebody revised it since or another candidate still supports it. What else supports it does not keep a memory whose own
+/// text contains forgotten text.
 pub(crate) async fn retract(
     write: &mut Write<'_>,
     session: &PastSession,
@@ -37,15 +40,15 @@ pub(crate) async fn retract(
     tells: impl Fn(&str) -> bool,
 ) -> Result<Retracted, ServiceError> {
     let candidates = write.store().candidates().of_session(&session.id).await?;
+    let telling = telling(write, &candidates, &tells).await?;
     let left: Vec<(Candidate, usize)> = candidates
         .into_iter()
         .map(|mut candidate| {
             let before = candidate.evidence.len();
-            candidate.evidence.retain(|evidence| !gone.contains(&evidence.exchange));
-            let quotes = candidate.evidence.iter().any(|evidence| tells(&evidence.quote));
-            if quotes || tells(&candidate.title) || tells(&candidate.text) {
+            if candidate.any_text(&tells) || candidate.memory.is_some_and(|(id, _)| telling.contains(&id)) {
                 candidate.evidence.clear();
             }
+            candidate.evidence.retain(|evidence| !gone.contains(&evidence.exchange));
             (candidate, before)
         })
         .collect();
@@ -63,11 +66,29 @@ pub(crate) async fn retract(
                 other.0.memory == candidate.memory && !other.0.evidence.is_empty()
             };
             if !left.iter().filter(is_other).any(carries) {
-                forget_memory(write, candidate, gone, why, &mut retracted).await?;
+                forget_memory(write, candidate, (gone, &telling), why, &mut retracted).await?;
             }
         }
     }
     Ok(retracted)
+}
+
+/// The memories made of these candidates whose text, as it was made, contains forgotten text.
+async fn telling(
+    write: &Write<'_>,
+    candidates: &[Candidate],
+    tells: impl Fn(&str) -> bool,
+) -> Result<BTreeSet<MemoryId>, ServiceError> {
+    let mut telling = BTreeSet::new();
+    for (id, revision) in candidates.iter().filter_map(|candidate| candidate.memory) {
+        let memory = write.memory(&id).await?;
+        let tells =
+            |memory: Memory| memory.revision == revision && (tells(&memory.title) || tells(&memory.content));
+        if memory.is_some_and(tells) {
+            telling.insert(id);
+        }
+    }
+    Ok(telling)
 }
 
 /// Whether a memory cites an exchange that stays.
@@ -80,11 +101,12 @@ async fn rests_elsewhere(
     Ok(cited.iter().any(|exchange| !gone.contains(exchange)))
 }
 
-/// Deletes or purges the memory that was made of a candidate without remaining evidence.
+/// Deletes or purges the memory that was made of a candidate without remaining evidence. `telling` are the memories that
+/// nothing keeps.
 async fn forget_memory(
     write: &mut Write<'_>,
     candidate: &Candidate,
-    gone: &[ExchangeId],
+    (gone, telling): (&[ExchangeId], &BTreeSet<MemoryId>),
     why: Why,
     retracted: &mut Retracted,
 ) -> Result<(), ServiceError> {
@@ -96,7 +118,7 @@ async fn forget_memory(
     let carriers = write.store().candidates().of_memory(&id).await?;
     let elsewhere =
         carriers.iter().any(|other| other.session != candidate.session && !other.evidence.is_empty());
-    if memory.purged || elsewhere {
+    if memory.purged || elsewhere && !telling.contains(&id) {
         return Ok(());
     }
     // Whoever revised it is responsible for its text now.

@@ -2,6 +2,7 @@
 
 use crate::history::tests::{batch, exchange, project, session, with_service};
 use crate::memories::handbook;
+use crate::use_cases::exported;
 use crate::*;
 use cerebro_core::distil::{Claim, arrange::Arranged, generation};
 use cerebro_core::domain::{
@@ -9,6 +10,7 @@ use cerebro_core::domain::{
     EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Run, Timestamp,
 };
 use cerebro_core::redact::redact_text;
+use cerebro_store::{Decision, Write};
 
 const MODEL: &str = "test/model";
 
@@ -218,6 +220,57 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
         service.history.forget(&forget, Run::Real).await.unwrap();
         assert_eq!(service.distilling.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);
     });
+}
+
+#[test]
+fn a_memory_that_says_the_forgotten_text_goes_whatever_supports_it() {
+    with_service(async |service| {
+        let (past, candidates) = distilled(&service, "s").await;
+        let [second, first, _] = &candidates[..] else { panic!("{candidates:?}") };
+        let memories = accepted(&service, [first, second]).await;
+        // Another session says the same in other words, and its claim became the same memory.
+        let (other, claims) = distilled(&service, "t").await;
+        let support = |claim: &Candidate, memory: MemoryId, text: &str| {
+            let text = redact_text(text).value;
+            let (state, memory) = (CandidateState::Accepted, Some((memory, 1)));
+            Candidate { state, memory, title: text.clone(), text, ..claim.clone() }
+        };
+        let put = Put { claims: vec![support(&claims[1], memories[0], "number one")], past: other };
+        service.base.store.transact(&put).await.unwrap();
+        // And a third one has a claim with the text, which none of its exchanges has.
+        let (third, claims) = distilled(&service, "u").await;
+        let told = Candidate { text: redact_text("after the first").value, ..claims[2].clone() };
+        service.base.store.transact(&Put { claims: vec![told], past: third.clone() }).await.unwrap();
+
+        let forget = Forget { text: Some("The  FIRST".to_owned()), ..Forget::default() };
+        let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
+        assert_eq!((forgotten.exchanges, forgotten.purged, forgotten.kept), (0, vec![memories[0]], vec![]));
+        let left = async |past: &PastSession| {
+            service.base.store.candidates().of_session(&past.id).await.unwrap().len()
+        };
+        assert_eq!((left(&past).await, left(&third).await), (2, 1));
+        assert!(!exported(&service).await.concat().contains("the first"));
+        let stays = service.base.store.memories().by_id(&memories[1]).await.unwrap().unwrap();
+        assert!(stays.is_live());
+    });
+}
+
+/// Writes candidates as they are.
+struct Put {
+    past: PastSession,
+    claims: Vec<Candidate>,
+}
+
+impl Decision for Put {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        for claim in &self.claims {
+            write.decide_candidate(claim, &self.past);
+        }
+        Ok(())
+    }
 }
 
 /// Accepts what was distilled and arranges it: the first and the second under topics, the last one nowhere.

@@ -9,7 +9,8 @@ use crate::{
     index::Evidence,
 };
 use cerebro_core::domain::{
-    AncestorKind, Exchange, ExchangeId, HistoryTombstone, MemoryId, PastSession, Project, Run, SessionId,
+    AncestorKind, DistilRun, Exchange, ExchangeId, HistoryTombstone, MemoryId, PastSession, Project, Run,
+    SessionId,
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
@@ -143,27 +144,45 @@ impl History {
         Ok(is_over)
     }
 
-    /// Forgets names of sessions, such as titles, where no exchange is to be forgotten.
+    /// Forgets names of sessions, such as titles, and what a model said of sessions, where no exchange is to be forgotten.
     async fn forget_names(
         &self,
         what: Meant<'_>,
         handbooks: &mut Saved,
         forgotten: &mut Forgotten,
     ) -> Result<(), ServiceError> {
+        let claiming = self.claiming(what).await?;
         let mut pages = self.base.store.past_sessions().walk(PAGE);
         while let Some(page) = pages.next().await? {
+            let ids: Vec<SessionId> = page.iter().map(|session| session.id.clone()).collect();
+            let runs = self.base.store.distil_runs().of(&ids).await?;
             for mut session in page {
                 let id = session.id.clone();
                 let is_meant = |(name, text): (&str, &mut Option<RedactedText>)| {
                     text.as_ref().is_some_and(|text| what.is_name(&id, name, text))
                 };
-                if what.covers(&session) && session.names().into_iter().any(is_meant) {
+                let titles = |run: &DistilRun| {
+                    run.session == id && run.title.as_ref().is_some_and(|title| what.holds(title))
+                };
+                let is_told = claiming.contains(&id) || runs.iter().any(titles);
+                if what.covers(&session) && (is_told || session.names().into_iter().any(is_meant)) {
                     let batch = ForgetBatch { session: id, exchanges: Vec::new(), what };
                     self.forget_batch(&batch, handbooks, forgotten).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// The sessions of which some claim says what is to be forgotten: a model may say it in words that no exchange has.
+    async fn claiming(&self, what: Meant<'_>) -> Result<BTreeSet<SessionId>, ServiceError> {
+        let mut claiming = BTreeSet::new();
+        let mut pages = self.base.store.candidates().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            let telling = page.into_iter().filter(|candidate| candidate.any_text(|text| what.holds(text)));
+            claiming.extend(telling.map(|candidate| candidate.session));
+        }
+        Ok(claiming)
     }
 
     /// Those of a page that are to be forgotten, by session.

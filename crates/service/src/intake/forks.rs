@@ -11,7 +11,11 @@ use super::{
 };
 use crate::ServiceError;
 use cerebro_core::domain::{PastSession, SessionId, Timestamp, native_digest};
-use cerebro_transcript::{Batch, Exchange, lineage, turn::Parent};
+use cerebro_transcript::{
+    Batch, Exchange,
+    lineage::{self, Lineage},
+    turn::Parent,
+};
 
 /// What is known of a session as a possible copy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -98,7 +102,9 @@ impl Intake {
             let may_be = is_open || past.is_some_and(|past| past.parent.is_some());
             copying.standing = if may_be { Beginning::Maybe(None) } else { Beginning::Own };
         }
-        let Copying { standing: Beginning::Maybe(parent), younger, .. } = copying else { return Ok(()) };
+        let Copying { restarted, standing: Beginning::Maybe(parent), younger } = copying else {
+            return Ok(());
+        };
         if batch.session.parent.is_none() {
             batch.session.parent.clone_from(parent);
         }
@@ -124,9 +130,27 @@ impl Intake {
             others.into_iter().collect()
         };
         let found = lineage::of(&batch.session, &batch.exchanges, &known);
+        if *restarted {
+            self.drop_stored_copies(&own, batch, &found).await?;
+        }
         batch.exchanges.retain(|exchange| !found.copies.contains(&exchange.seq));
         batch.session.parent = found.parent;
         copying.standing = Beginning::Maybe(batch.session.parent.clone());
+        Ok(())
+    }
+
+    /// Removes from a session the copies that an earlier version stored, because its source is read again without them.
+    async fn drop_stored_copies(&self, own: &str, batch: &Batch, found: &Lineage) -> Result<(), Trouble> {
+        let parent = found.parent.as_ref().and_then(|parent| parent.session.as_deref());
+        let (Ok(own), Some(Ok(original))) = (SessionId::parse(own), parent.map(SessionId::parse)) else {
+            return Ok(());
+        };
+        let mut copies = Outline::new();
+        add(&mut copies, &batch.exchanges);
+        copies.retain(|seq, _| found.copies.contains(seq));
+        if !copies.is_empty() && self.stored_outline(&own).await?.keys().any(|seq| copies.contains_key(seq)) {
+            self.history.hand_over(&own, &original, &turns(&copies)).await?;
+        }
         Ok(())
     }
 
@@ -245,6 +269,34 @@ mod tests {
             session: String::new(),
             stat: Stat::default(),
         }
+    }
+
+    #[test]
+    fn copies_of_an_earlier_version_go_when_the_fork_is_read_again_without_its_original() {
+        let folder = tempfile::tempdir().unwrap();
+        let fork = folder.path().join("c-2.jsonl");
+        let of_original = rollout("c-1", "", &["one", "two"]);
+        let of_fork = rollout("c-2", "c-1", &["one", "two", "three"]);
+        fs::write(&fork, &of_fork).unwrap();
+        with_service(async |service| {
+            // What is bound to the original, and the same in the fork; the original's file is gone.
+            for (id, text) in [("c-1", &of_original), ("c-2", &of_fork)] {
+                let found = read(text.as_bytes(), &State::new(Agent::Codex, id));
+                let stored = HistoryBatch { session: found.session, ..batch(id, found.exchanges) };
+                service.history.commit(stored).await.unwrap();
+            }
+            let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
+            service.intake.take_file(&found(&fork), &mut pass).await.unwrap();
+            let of = async |id: &str| {
+                let mut stored = service.history.exchanges_of_session(&session(id)).await.unwrap();
+                stored.sort_by_key(|exchange| exchange.seq);
+                stored.into_iter().map(|exchange| String::from(exchange.title)).collect::<Vec<_>>()
+            };
+            assert_eq!(
+                (of("c-1").await, of("c-2").await),
+                (vec!["one".into(), "two".into()], vec!["three".into()])
+            );
+        });
     }
 
     #[test]

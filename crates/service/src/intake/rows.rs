@@ -71,6 +71,8 @@ pub struct Head {
     /// When it changed last: microseconds since 1970.
     pub updated: Option<i64>,
     generation: Generation,
+    /// Whether a person's words are among its rows, as far as the tables tell that.
+    is_said: bool,
 }
 
 /// An open database.
@@ -155,7 +157,8 @@ impl Database {
         Ok(found)
     }
 
-    /// All sessions. One that both generations have is the later one's.
+    /// All sessions. One that both generations have is the later one's, unless that has only notes of it: versions between
+    /// them wrote into both, and the words into the first.
     ///
     /// # Errors
     /// [`Fault::Database`]
@@ -163,8 +166,9 @@ impl Database {
         let mut heads: HashMap<String, Head> = HashMap::new();
         for generation in self.generations()? {
             for head in self.heads_of(generation)? {
-                if heads.len() < SESSIONS_MAX {
-                    heads.entry(head.id.clone()).or_insert(head);
+                let is_room = heads.len() < SESSIONS_MAX;
+                if heads.get(&head.id).map_or(is_room, |later| !later.is_said) {
+                    heads.insert(head.id.clone(), head);
                 }
             }
         }
@@ -177,12 +181,13 @@ impl Database {
         if generation == Generation::Composers {
             return self.composers();
         }
-        let mut marks: HashMap<String, String> = HashMap::new();
+        let mut marks: HashMap<String, (String, bool)> = HashMap::new();
+        let said = if generation == Generation::Two { "max(type IN ('user', 'shell'))" } else { "1" };
         for table in generation.tables() {
             let updated = self.latest_column(table)?;
             // SQLite keeps any type in any column, and a text sorts after every number.
             let query = format!(
-                "SELECT session_id, count(*), max(CAST({updated} AS INTEGER)) FROM {table} \
+                "SELECT session_id, count(*), max(CAST({updated} AS INTEGER)), {said} FROM {table} \
                  WHERE typeof(session_id) = 'text' GROUP BY session_id"
             );
             let mut statement = self.connection.prepare(&query)?;
@@ -190,7 +195,8 @@ impl Database {
             while let Some(row) = rows.next()? {
                 let (id, count): (String, i64) = (row.get(0)?, row.get(1)?);
                 let at: Option<i64> = row.get(2)?;
-                let mark = marks.entry(id).or_default();
+                let (mark, is_said) = marks.entry(id).or_default();
+                *is_said |= row.get::<_, Option<bool>>(3)?.unwrap_or_default();
                 // Writing into a text cannot fail.
                 let _ = write!(mark, "{count}@{} ", at.unwrap_or_default());
             }
@@ -204,13 +210,13 @@ impl Database {
             let fields = Fields { row, columns: &columns };
             let Some(id) = fields.text("id") else { continue };
             // Sessions of 2.x only have entries of 2.x.
-            let Some(mark) = marks.get(&id) else { continue };
+            let Some((mark, is_said)) = marks.get(&id) else { continue };
             let own = fields.number("time_updated");
             let updated = own.map(|at| at.saturating_mul(1_000));
             let own = own.unwrap_or_default();
             let watermark = format!("{generation:?} {own} {}", mark.trim_end());
             let directory = fields.text("directory");
-            heads.push(Head { id, watermark, directory, updated, generation });
+            heads.push(Head { id, watermark, directory, updated, generation, is_said: *is_said });
         }
         Ok(heads)
     }
@@ -237,6 +243,7 @@ impl Database {
                 directory: None,
                 updated: updated.map(|at| at.saturating_mul(1_000)),
                 generation: Generation::Composers,
+                is_said: true,
             });
         }
         Ok(heads)
@@ -272,10 +279,12 @@ impl Database {
 
     /// The column of a table with the time of a row's last change.
     fn latest_column(&self, table: &str) -> Result<&'static str, Fault> {
+        Ok(if self.has_column(table, "time_updated")? { "time_updated" } else { "time_created" })
+    }
+
+    fn has_column(&self, table: &str, name: &str) -> Result<bool, Fault> {
         let statement = self.connection.prepare(&format!("SELECT * FROM {table} LIMIT 0"))?;
-        let columns = names(&statement);
-        let has = |name: &str| columns.iter().any(|column| column == name);
-        Ok(if has("time_updated") { "time_updated" } else { "time_created" })
+        Ok(names(&statement).iter().any(|column| column == name))
     }
 
     /// Reads a session as of one moment.
@@ -331,8 +340,11 @@ impl Database {
 
     fn second(&self, head: &Head) -> Result<Batch, Fault> {
         self.check_size("session_message", &head.id)?;
-        let query = "SELECT * FROM session_message WHERE session_id = ?1 ORDER BY seq";
-        let entries = self.rows(query, &head.id, |row| EntryRow {
+        // Its first versions did not number the rows.
+        let seq = if self.has_column("session_message", "seq")? { "seq, " } else { "" };
+        let query =
+            format!("SELECT * FROM session_message WHERE session_id = ?1 ORDER BY {seq}time_created, id");
+        let entries = self.rows(&query, &head.id, |row| EntryRow {
             id: row.text("id").unwrap_or_default(),
             kind: row.text("type").unwrap_or_default(),
             created_ms: row.number("time_created"),
@@ -520,6 +532,30 @@ mod tests {
         assert_eq!(heads.len(), 1);
         assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it now"]);
         assert!(database.connection.execute("DELETE FROM session", []).is_err(), "it is only read");
+    }
+
+    #[test]
+    fn a_version_between_the_generations_keeps_its_words() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("opencode.db");
+        let writer = Connection::open(&path).unwrap();
+        writer.execute_batch(FIRST).unwrap();
+        let between = "
+            CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT, type TEXT, time_created INT,
+                time_updated INT, data TEXT);
+            INSERT INTO session_message VALUES ('e1', 's', 'model-switched', 1, 1, '{}');";
+        writer.execute_batch(between).unwrap();
+        let database = Database::open(&path).unwrap();
+        let heads = database.heads().unwrap();
+        assert_eq!(heads.len(), 1);
+        assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it"]);
+        // As soon as it writes the words there, these count, in the order of their times.
+        let later = "
+            INSERT INTO session_message VALUES ('e3', 's', 'user', 3, 3, '{\"text\":\"and this\"}');
+            INSERT INTO session_message VALUES ('e2', 's', 'user', 2, 2, '{\"text\":\"mend it\"}');";
+        writer.execute_batch(later).unwrap();
+        let heads = database.heads().unwrap();
+        assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it", "and this"]);
     }
 
     #[test]

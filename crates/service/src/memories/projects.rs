@@ -132,7 +132,7 @@ async fn merge_batch(write: &mut Write<'_>, batch: &MergeBatch<'_>) -> Result<Me
         write.merge_memory(&memory);
         merged.memories += 1;
     }
-    for mut session in write.store().sessions().latest(Some(from), Timestamp::MAX, BATCH).await? {
+    for mut session in write.store().sessions().latest(Some(from), Timestamp::MAX, None, BATCH).await? {
         session.project.clone_from(into);
         write.merge_session(&session);
         merged.sessions += 1;

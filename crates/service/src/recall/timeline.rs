@@ -150,7 +150,7 @@ impl Recall {
             tokio::try_join!(
                 store.prompts().latest(Some(project), at, request.before),
                 store.prompts().since(project, at, request.after),
-                store.sessions().latest(Some(project), at, SESSIONS_MIN.max(request.before + 1)),
+                store.sessions().latest(Some(project), at, None, SESSIONS_MIN.max(request.before + 1)),
                 store.sessions().begun_since(project, at, request.after + 2),
             )
         };

@@ -87,7 +87,7 @@ impl Journal {
             directory: None,
         };
         for batch in happenings.chunks(limits::BATCH_MAX) {
-            match self.append(&actor, Target::Work(work.id), batch.to_vec()).await {
+            match self.append_reported(&actor, Target::Work(work.id), batch.to_vec()).await {
                 Ok(_) => {}
                 // The piece of work is full by now, or gone.
                 Err(ServiceError::Invalid { .. } | ServiceError::NoWork(_)) => return Ok(()),

@@ -1,14 +1,16 @@
 //! Forgetting: the texts of events that belong to past sessions which a person forgets.
 
+use std::collections::BTreeSet;
+
 use cerebro_core::domain::{HistoryTombstone, Run, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{ChainedEvent, Entry, Kind, Work};
 use cerebro_store::{Decision, StoredWork, Write};
 
-use super::draft::unpacked;
+use super::{Actor, Appended, Happening, Target, draft::unpacked};
 use crate::{
     Journal, ServiceError,
-    history::{IsMeant, Meant, Thing},
+    history::{Carried, IsMeant, Meant, Thing},
 };
 
 /// Most pieces of work that are read at once.
@@ -31,6 +33,35 @@ impl Journal {
             self.drop_unnamed_artifacts().await?;
         }
         Ok(purged)
+    }
+
+    /// As [`Self::append`], for what hooks and transcripts report. A text that a person had forgotten everywhere is purged from it
+    /// at once; the events stay.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub async fn append_reported(
+        &self,
+        actor: &Actor,
+        target: Target,
+        happenings: Vec<Happening>,
+    ) -> Result<Appended, ServiceError> {
+        let texts = self.base.store.history().forgotten_texts().await?;
+        let says = |one: &Happening| {
+            let step = serde_json::to_string(&one.step);
+            step.is_ok_and(|step| holds_json(&step, |text| texts.are_in(text)))
+        };
+        let says_again = !texts.is_empty() && happenings.iter().any(says);
+        let appended = self.append(actor, target, happenings).await?;
+        if let Some(work) = appended.work.filter(|_| says_again)
+            && let Some(stored) = self.base.store.works().by_id(&work).await?
+        {
+            let again = Carried { tombstones: BTreeSet::new(), texts };
+            self.forget_in(Meant::Carried(&again), stored, Run::Real).await?;
+            self.held.forget();
+            self.drop_unnamed_artifacts().await?;
+        }
+        Ok(appended)
     }
 
     async fn forget_in(&self, what: Meant<'_>, stored: StoredWork, run: Run) -> Result<usize, ServiceError> {

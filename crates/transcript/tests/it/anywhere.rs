@@ -174,9 +174,16 @@ fn an_exchange_that_reaches_too_far_ends_and_what_follows_is_read() {
     };
     let progress = format!(r#"{{"type":"progress","data":{{"x":"{}"}}}}"#, "p".repeat(1 << 20));
     let count = 2 + usize::try_from(EXCHANGE_SPAN_MAX >> 20).expect("few");
-    let mut all = vec![user("u1", "first"), reply("a1", "hello"), user("u2", "go"), reply("a2", "begun")];
+    let block = |kind: &str, rest: &str| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"t-{kind}","sessionId":"s1","message":{{"id":"t","content":[{rest}]}}}}"#
+        )
+    };
+    let call = block("assistant", r#"{"type":"tool_use","id":"t1","name":"Task","input":{"prompt":"help"}}"#);
+    let result = block("user", r#"{"type":"tool_result","tool_use_id":"t1","content":"It helped."}"#);
+    let mut all = vec![user("u1", "first"), reply("a1", "hello"), user("u2", "go"), call];
     all.extend(std::iter::repeat_n(progress, count));
-    all.extend([reply("a3", "done"), user("u3", "next"), reply("a4", "bye")]);
+    all.extend([result, reply("a3", "done"), user("u3", "next"), reply("a4", "bye")]);
     let bytes = bytes(&all);
     let whole = read_cut(Agent::ClaudeCode, &bytes, &[]);
     let prompts: Vec<Option<&str>> = whole
@@ -186,6 +193,8 @@ fn an_exchange_that_reaches_too_far_ends_and_what_follows_is_read() {
         .collect();
     assert_eq!(prompts, [Some("first"), Some("go"), None, Some("next")]);
     assert_eq!(whole.exchanges.values().map(|exchange| exchange.part).collect::<Vec<_>>(), [0, 0, 1, 0]);
+    let late: Vec<&str> = whole.exchanges[&2].calls().map(|call| call.output.as_str()).collect();
+    assert_eq!(late, ["It helped."], "its call stands in the first piece");
     let cuts = [bytes.len() / 3, bytes.len() - 1_000, bytes.len() - 200];
     assert_eq!(read_cut(Agent::ClaudeCode, &bytes, &cuts), whole);
     // A reading gets on that has no more than the bound and one line of it.

@@ -8,3 +8,4 @@ mod others;
 mod rough;
 mod sessions;
 mod support;
+mod versions;

@@ -286,8 +286,9 @@ fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     for failure in &proven.failures {
         let fix = failure.fix.as_ref().map(|fix| format!(" · then succeeded: {}", fix.command.raw()));
+        // The error comes first, because commands are long and a narrow terminal cuts the end.
         let (command, error) = (failure.command.raw(), failure.error.raw());
-        rows.push(("failed", format!("{command}: {error}{}", fix.unwrap_or_default())));
+        rows.push(("failed", format!("{error} · by {command}{}", fix.unwrap_or_default())));
     }
     let pair = |first: &str, second: &str| format!("{first} {second}");
     rows.extend(proven.refusals.iter().map(|one| ("refused", pair(one.what.raw(), one.said.raw()))));

@@ -50,9 +50,9 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
             .with("dry_run", dry_run)
     };
     let preview = daemon.read(request(true)).await?;
-    // A text or a session that is not stored yet is kept out of what is read later.
+    // A text or a session that is not stored yet is kept out of what is read later. Names and claims with a text are not counted.
     let keeps_out = keeps_out(context, &args) || args.session.is_some();
-    if !keeps_out && counts(&preview).iter().all(|(_, count)| *count == 0) {
+    if !keeps_out && args.text.is_none() && counts(&preview).iter().all(|(_, count)| *count == 0) {
         daemon.close().await;
         context.output.json(preview.raw())?;
         context
@@ -60,7 +60,7 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
             .note("nothing matches, so nothing was destroyed; `cerebro history show` lists sessions");
         return Ok(Outcome::Done);
     }
-    if !args.yes && !context.output.confirm(&question(&preview))? {
+    if !args.yes && !context.output.confirm(&question(&preview, keeps_out))? {
         daemon.close().await;
         context.output.note("nothing was destroyed");
         return Ok(Outcome::Short);
@@ -124,8 +124,9 @@ fn counts(forgotten: &Forgotten) -> [(&'static str, u64); 5] {
     ]
 }
 
-fn question(meant: &Forgotten) -> String {
+fn question(meant: &Forgotten, keeps_out: bool) -> String {
     let parts = meant.words();
-    let parts = if parts.is_empty() { "what later sessions bring" } else { &parts };
+    let nothing = if keeps_out { "what later sessions bring" } else { "names and claims with this text" };
+    let parts = if parts.is_empty() { nothing } else { &parts };
     format!("Destroy {parts}? It cannot be undone, and no import brings it back.")
 }
