@@ -118,11 +118,8 @@ impl Service {
             Table::Prompt => {
                 lines(&store.prompts().page(after, PAGE_MAX).await?, |row| Line::Prompt(row.into()))
             }
-            Table::CreatedIn | Table::Follows | Table::WorkedIn => {
+            Table::CreatedIn | Table::Follows | Table::WorkedIn | Table::Cites => {
                 lines(&store.edges().page(table, after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
-            }
-            Table::Cites => {
-                lines(&store.citations().page(after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
             }
             Table::Supersedes => {
                 lines(&store.supersessions().page(after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
@@ -509,6 +506,9 @@ async fn citing(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     };
     if memory.purged || write.is_cited(&from, &to).await? {
         return Ok(false);
+    }
+    if write.has_history_tombstone(&[HistoryTombstone::of_citation(&from, &to)]).await? {
+        return Err(format!("memory `{from}` no longer cites exchange `{to}` here").into());
     }
     write.import_citation(&memory, to, line.at);
     Ok(true)

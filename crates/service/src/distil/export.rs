@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    history,
     moment::{storable, storable_if_any},
     portable::Taking,
 };
@@ -13,7 +14,7 @@ use cerebro_core::domain::{
     SessionId, Timestamp,
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_text};
-use cerebro_store::Write;
+use cerebro_store::{ForgottenTexts, Write};
 
 /// Longest name of a model or a generation, in characters.
 const NAME_CHARS_MAX: usize = 200;
@@ -64,10 +65,19 @@ pub(crate) async fn candidate(write: &mut Write<'_>, line: CandidateLine) -> Tak
             return Err(format!("exchange `{}` of the candidate is not here", evidence.exchange).into());
         }
     }
-    if let Some((memory, _)) = &candidate.memory
-        && write.memory(memory).await?.is_none()
-    {
-        return Err(format!("memory `{memory}` of the candidate is not here").into());
+    if let Some((memory, _)) = &candidate.memory {
+        let Some(present) = write.memory(memory).await? else {
+            return Err(format!("memory `{memory}` of the candidate is not here").into());
+        };
+        if present.purged {
+            return Err(format!("memory `{memory}` of the candidate was purged here").into());
+        }
+    }
+    let texts = [&candidate.title, &candidate.text];
+    let quotes = candidate.evidence.iter().map(|evidence| &evidence.quote);
+    let is_told = |forgotten: &ForgottenTexts| texts.into_iter().chain(quotes).any(|text| forgotten.are_in(text));
+    if history::is_forgotten(write, None, is_told).await? {
+        return Err(format!("candidate `{}` says what was forgotten here", candidate.id).into());
     }
     write.import_candidate(candidate, &session);
     Ok(true)
