@@ -417,12 +417,26 @@ impl<'a> Tombstones<'a> {
         parts: &[TextPart],
     ) -> Result<Vec<Vec<Tombstone>>, StoreError> {
         let keys = self.0.keys_of_parts(scope, parts).await?;
+        self.hold_keys().await?;
+        let found = self.by_key(keys.iter().flatten().collect()).await?;
+        Ok(of_each(&keys, &found))
+    }
+
+    /// Whether any text may have a tombstone now.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn may_be_any(self) -> Result<bool, StoreError> {
+        self.hold_keys().await?;
+        Ok(self.0.held_keys.has_any())
+    }
+
+    async fn hold_keys(self) -> Result<(), StoreError> {
         if !self.0.held_keys.are_read() {
             let _alone = self.0.pause().await;
             self.0.hold_tombstone_keys().await?;
         }
-        let found = self.by_key(keys.iter().flatten().collect()).await?;
-        Ok(of_each(&keys, &found))
+        Ok(())
     }
 
     async fn by_key(self, keys: BTreeSet<&TextKey>) -> Result<BTreeMap<TextKey, Tombstone>, StoreError> {
