@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{
     arguments::ArgumentError,
     call::{AnswerTo, Call},
+    fault::Fault,
     freshness,
     reply::Reply,
     rows::follow_ups,
@@ -49,7 +50,8 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     {
         call.service.feedback.note_answer(&session, &message);
     }
-    let kept = call.service.memories.note_last_message(&call.caller, &message).await?;
+    let kept = !tells_forgotten(call, &message).await?
+        && call.service.memories.note_last_message(&call.caller, &message).await?;
     Ok(noted(kept).answering(Kept { kept }))
 }
 
@@ -57,8 +59,14 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
 pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> {
     act_for_agent(call)?;
     let summary = call.arguments.needed("content")?;
-    let kept = call.service.memories.note_compaction(&call.caller, &summary).await?;
+    let kept = !tells_forgotten(call, &summary).await?
+        && call.service.memories.note_compaction(&call.caller, &summary).await?;
     Ok(noted(kept).answering(Kept { kept }))
+}
+
+/// Whether a text says what a person had forgotten in all sessions.
+async fn tells_forgotten(call: &Call, text: &str) -> Result<bool, Fault> {
+    Ok(call.service.history.tells_forgotten(&Value::String(text.to_owned())).await?)
 }
 
 fn noted(kept: bool) -> Reply {
@@ -116,6 +124,9 @@ pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
         parent: None,
     };
     call.service.sessions.start(&call.caller, request).await?;
+    if tells_forgotten(call, &content).await? {
+        return Ok(Reply::saying("prompt left out").answering(hooks::Prompt { id: Text::default() }));
+    }
     let saved = call.service.memories.save_prompt(&call.caller, None, &content).await?;
     call.redacted += saved.redacted;
     let answer = hooks::Prompt { id: Text::of(saved.prompt.id) };
@@ -144,9 +155,14 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let commit = call.arguments.text("commit")?;
     let once = call.arguments.text("once")?;
     let ago = Duration::from_millis(call.arguments.count("ago_ms")?.unwrap_or_default() as u64);
-    let reported = call.arguments.objects("steps")?.into_iter().take(STEPS_MAX);
-    let steps = reported.filter_map(|step| serde_json::from_value::<Step>(step).ok()).filter(is_of_hooks);
+    let mut steps = Vec::new();
+    for step in call.arguments.objects("steps")?.into_iter().take(STEPS_MAX) {
+        if !call.service.history.tells_forgotten(&step).await? {
+            steps.extend(serde_json::from_value::<Step>(step).ok().filter(is_of_hooks));
+        }
+    }
     let mut happened: Vec<Happening> = steps
+        .into_iter()
         .enumerate()
         .map(|(n, step)| Happening { once: once.as_ref().map(|once| reported::nth(once, n)), step, ago })
         .collect();

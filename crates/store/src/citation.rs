@@ -10,7 +10,7 @@ use super::{
     changes::{CommitScript, NewEvent, Part, Tables},
     edge::EdgeRow,
     history,
-    read::{Table, Vars},
+    read::Vars,
     row::{datetime, key, memory_record},
     statement,
 };
@@ -99,7 +99,7 @@ impl Write<'_> {
     ) {
         let at = self.at();
         let event = NewEvent::about_memory(EventKind::MemoryTied, memory, Some(session));
-        let cited = Vec::from_iter(exchanges.iter().copied());
+        let cited: Vec<ExchangeId> = exchanges.iter().copied().collect();
         let tables = self.record(event);
         tables.history.bury(tombstones_of(memory.id, before.difference(exchanges)));
         tables.cite(memory.id, &cited, at);

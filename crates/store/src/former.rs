@@ -89,8 +89,9 @@ impl Projects<'_> {
     /// # Errors
     /// A failing store.
     pub async fn former_names(self, project: &Project) -> Result<Vec<Project>, StoreError> {
+        let merges = self.merges().await?;
         // The present name comes first.
-        Ok(names_of(&*self.merges().await?, project).split_off(1))
+        Ok(names_of(&merges, project).split_off(1))
     }
 
     /// A scope, and the same one under each former name of its project, at most [`NAMES_MAX`] in all.
@@ -99,7 +100,8 @@ impl Projects<'_> {
     /// A failing store.
     pub(super) async fn under_former_names(self, of: &Scope) -> Result<Vec<Scope>, StoreError> {
         let Some(project) = of.project() else { return Ok(vec![Scope::Personal]) };
-        Ok(names_of(&*self.merges().await?, project).into_iter().map(Scope::Project).collect())
+        let merges = self.merges().await?;
+        Ok(names_of(&merges, project).into_iter().map(Scope::Project).collect())
     }
 
     async fn merges(self) -> Result<Arc<Merges>, StoreError> {

@@ -107,6 +107,14 @@ pub struct Candidate {
     pub decided_at: Option<Timestamp>,
 }
 
+impl Candidate {
+    /// Whether a condition holds for one of its texts: its title, its text or a quote.
+    pub fn any_text(&self, holds: impl Fn(&str) -> bool) -> bool {
+        let quotes = self.evidence.iter().map(|evidence| &evidence.quote);
+        [&self.title, &self.text].into_iter().chain(quotes).any(|text| holds(text))
+    }
+}
+
 /// The record that a session was distilled, so that it is not distilled again unless it grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DistilRun {

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    history,
     moment::{storable, storable_if_any},
     portable::Taking,
 };
@@ -14,7 +13,7 @@ use cerebro_core::domain::{
     SessionId, Timestamp,
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_text};
-use cerebro_store::{ForgottenTexts, Write};
+use cerebro_store::Write;
 
 /// Longest name of a model or a generation, in characters.
 const NAME_CHARS_MAX: usize = 200;
@@ -73,10 +72,8 @@ pub(crate) async fn candidate(write: &mut Write<'_>, line: CandidateLine) -> Tak
             return Err(format!("memory `{memory}` of the candidate was purged here").into());
         }
     }
-    let texts = [&candidate.title, &candidate.text];
-    let quotes = candidate.evidence.iter().map(|evidence| &evidence.quote);
-    let is_told = |forgotten: &ForgottenTexts| texts.into_iter().chain(quotes).any(|text| forgotten.are_in(text));
-    if history::is_forgotten(write, None, is_told).await? {
+    let forgotten = write.store().history().forgotten_texts().await?;
+    if candidate.any_text(|text| forgotten.are_in(text)) {
         return Err(format!("candidate `{}` says what was forgotten here", candidate.id).into());
     }
     write.import_candidate(candidate, &session);

@@ -45,8 +45,7 @@ pub(crate) async fn retract(
         .map(|mut candidate| {
             let before = candidate.evidence.len();
             candidate.evidence.retain(|evidence| !gone.contains(&evidence.exchange));
-            let quotes = candidate.evidence.iter().any(|evidence| tells(&evidence.quote));
-            if quotes || tells(&candidate.title) || tells(&candidate.text) {
+            if candidate.any_text(&tells) {
                 candidate.evidence.clear();
             }
             (candidate, before)

@@ -248,13 +248,16 @@ fn an_import_brings_back_no_words_of_what_was_purged_or_forgotten() {
         service.import(&lines, Run::Real).await.unwrap();
         let (purged, _) = service.distilling.candidate(&first.id).await.unwrap();
         assert_eq!((purged.text.as_str(), purged.memory), ("", None));
+        let forget = Forget { text: Some("all of them".to_owned()), ..Forget::default() };
+        service.history.forget(&forget, Run::Real).await.unwrap();
+        let left = service.base.store.candidates().by_id(&all.id).await.unwrap();
+        assert_eq!(left, None, "no exchange says it, and the claim did");
         // A home that has the memory alone, and destroys it.
         with_another(async |other| {
             let memories: Vec<String> =
                 lines.iter().filter(|line| !line.contains(r#""kind":"candidate""#)).cloned().collect();
             other.import(&memories, Run::Real).await.unwrap();
             other.memories.purge(&caller(), &memory, Vec::new()).await.unwrap();
-            let forget = Forget { text: Some("all of them".to_owned()), ..Forget::default() };
             other.history.forget(&forget, Run::Real).await.unwrap();
             other.import(&lines, Run::Real).await.unwrap();
             let gone = async |candidate: &Candidate| {

@@ -12,7 +12,8 @@ use cerebro_core::domain::{
     AncestorKind, Exchange, ExchangeId, HistoryTombstone, MemoryId, PastSession, Project, Run, SessionId,
 };
 use cerebro_core::redact::RedactedText;
-use cerebro_store::{Decision, Write};
+use cerebro_store::{Decision, ForgottenTexts, Write};
+use serde_json::Value;
 
 /// How many exchanges are read, and forgotten, at once.
 const PAGE: usize = 200;
@@ -98,6 +99,7 @@ impl History {
         }
         if what.may_be_names() && run == Run::Real {
             self.forget_names(what, &mut handbooks, &mut forgotten).await?;
+            self.forget_claims(what, &mut handbooks, &mut forgotten).await?;
         }
         let is_changed = !(forgotten.purged.is_empty() && forgotten.kept.is_empty());
         if is_changed {
@@ -110,6 +112,15 @@ impl History {
             }
         }
         Ok(forgotten)
+    }
+
+    /// Whether a report of a hook says what was forgotten in all sessions. Then it is not kept, as its exchange is not read.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn tells_forgotten(&self, report: &Value) -> Result<bool, ServiceError> {
+        let forgotten = self.base.store.history().forgotten_texts().await?;
+        Ok(tells(&forgotten, report))
     }
 
     /// The sessions that worked for a session, and those that worked for them.
@@ -169,6 +180,27 @@ impl History {
         Ok(())
     }
 
+    /// Forgets claims about sessions that say what is to be forgotten, where no exchange says it.
+    async fn forget_claims(
+        &self,
+        what: Meant<'_>,
+        handbooks: &mut Saved,
+        forgotten: &mut Forgotten,
+    ) -> Result<(), ServiceError> {
+        let mut pages = self.base.store.candidates().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            let told = page.into_iter().filter(|claim| claim.any_text(|text| what.holds(text)));
+            let ids: BTreeSet<SessionId> = told.map(|claim| claim.session).collect();
+            for past in self.base.store.past_sessions().by_ids(&Vec::from_iter(ids)).await? {
+                if what.covers(&past) {
+                    let batch = ForgetBatch { session: past.id, exchanges: Vec::new(), what };
+                    self.forget_batch(&batch, handbooks, forgotten).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Those of a page that are to be forgotten, by session.
     async fn met(
         &self,
@@ -199,6 +231,17 @@ impl History {
         }
         Ok(by_session)
     }
+}
+
+/// Whether a text in a report, at any depth, is one of the forgotten ones.
+pub(crate) fn tells(forgotten: &ForgottenTexts, report: &Value) -> bool {
+    !forgotten.is_empty()
+        && match report {
+            Value::String(text) => forgotten.are_in(text),
+            Value::Array(parts) => parts.iter().any(|part| tells(forgotten, part)),
+            Value::Object(parts) => parts.values().any(|part| tells(forgotten, part)),
+            _ => false,
+        }
 }
 
 /// An exchange of a session, as something that may be meant.

@@ -23,6 +23,7 @@ pub(super) use export::{
 pub use facts::{Fact, Facts, FactsAbout, Fix, Links};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::Forgotten;
+pub(crate) use forget::tells;
 pub(crate) use meant::{Carried, IsMeant, Meant, Thing};
 pub use meant::{Forget, KEPT_OUT_CHARS_MIN, is_kept_out};
 pub use prepare::agent_slug;

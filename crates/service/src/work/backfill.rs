@@ -12,7 +12,7 @@ use super::{
     once::kept_once,
     reported::{self, Reported},
 };
-use crate::{Caller, Journal, ServiceError};
+use crate::{Caller, Journal, ServiceError, history};
 use cerebro_transcript::{Batch, Counts, State};
 
 /// How long a hook's report may still be under way.
@@ -74,6 +74,10 @@ impl Journal {
         }
         let (since, until) = (work.created_at, self.base.now());
         reports.retain(|report| report.at.is_some_and(|at| at >= since && at <= until));
+        let forgotten = self.base.store.history().forgotten_texts().await?;
+        let tells =
+            |step: &Step| serde_json::to_value(step).is_ok_and(|step| history::tells(&forgotten, &step));
+        reports.retain(|report| !tells(&report.step));
         // The hook's report of what has just happened may still be under way.
         let settled = until.checked_sub(UNDER_WAY).unwrap_or(Timestamp::MIN);
         if reports.iter().any(|report| report.at.is_some_and(|at| at > settled)) {
