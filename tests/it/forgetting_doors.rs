@@ -57,6 +57,15 @@ fn wrapped(text: &str) -> Vec<String> {
         format!("{text} [2]."),
         format!("// {}", text.replace(" because", "\n// because")),
         format!("rule: '{text}'"),
+        format!("id,text\n7,\"{}\",done", text.replace('"', "\"\"")),
+        format!("rule = {} # so it is", json!(text)),
+        format!("INSERT INTO notes VALUES (7, '{text}');"),
+        json!({ "payload": json!({ "text": text }).to_string(), "n": "x" }).to_string(),
+        text.replace(' ', "%20").replace('"', "%22"),
+        text.replace('"', "=22").replace(" because", "=\n because"),
+        text.replace('"', "").replace(' ', "_"),
+        format!("/*\n * {}\n */", text.replace(" because", "\n * because")),
+        format!("(b) {text} (2026-11-01)"),
     ]
 }
 
