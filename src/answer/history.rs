@@ -176,6 +176,9 @@ pub struct Exchange {
     pub withdrawn: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proven: Option<Proven<Text>>,
+    /// The memory that says what holds now, if this repeats what was corrected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<Text>,
     /// All that was said, if it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Text>,

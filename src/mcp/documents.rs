@@ -2,6 +2,7 @@
 
 use super::{
     call::{Answer, Call},
+    history,
     reply::{NOTES, Reply, moment},
 };
 use cerebro_core::domain::{
@@ -60,8 +61,7 @@ fn reply(part: &ChunkPart, old: Option<&MemoryId>, offset: usize, max_bytes: usi
         reply = reply.fact("flag", flags).line(line);
     }
     if let Some(now) = old {
-        let line = format!("old: it repeats what was corrected; `{now}` says what holds now");
-        reply = reply.fact("old", now.to_string()).line(line);
+        reply = history::repeating(reply, now);
     }
     if document.removed {
         reply = reply.fact("removed", true).line("removed: the file is no longer there");

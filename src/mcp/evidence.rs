@@ -8,7 +8,7 @@ use super::{
     fault::Fault,
     reply::{HitParts, NOTES, Reply},
 };
-use cerebro_core::domain::{ChunkId, Project, Scope};
+use cerebro_core::domain::{ChunkId, ExchangeId, Project, Scope};
 use cerebro_core::text;
 use cerebro_service::{
     Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, PassageNotice, SearchRequest,
@@ -71,18 +71,22 @@ pub(super) fn searched_project(call: &Call, request: &SearchRequest) -> Option<P
     (!request.all_projects).then(project)
 }
 
-/// The marks of hits: which passages of documents repeat what a memory no longer says, and which read like an instruction.
+/// The marks of hits: which of them repeat what a memory no longer says, and which passages read like an instruction.
 pub(super) async fn marks(call: &Call, of: Evidence, found: &EvidenceFound) -> Result<Vec<Vec<Mark>>, Fault> {
-    if of != Evidence::Documents {
-        return Ok(vec![Vec::new(); found.hits.len()]);
+    let old = |now| Mark::new("old", MarkDetail::Id(now));
+    if of == Evidence::History {
+        let exchanges: Vec<(ExchangeId, Scope)> =
+            found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
+        let outdated = call.service.memories.outdated_exchanges(&exchanges).await?;
+        let marks = |id: &ExchangeId| outdated.get(id).copied().map(old).into_iter().collect();
+        return Ok(exchanges.iter().map(|(id, _)| marks(id)).collect());
     }
     let passages: Vec<(ChunkId, Scope)> =
         found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
     let mut notices = call.service.memories.passage_notices(&passages).await?;
     let mut marks = |id: &ChunkId| -> Option<Vec<Mark>> {
-        let PassageNotice { old, flags } = notices.remove(id)?;
-        let old = old.map(|now| Mark::new("old", MarkDetail::Id(now)));
-        Some(old.into_iter().chain(flag_mark(&flags)).collect())
+        let PassageNotice { old: now, flags } = notices.remove(id)?;
+        Some(now.map(old).into_iter().chain(flag_mark(&flags)).collect())
     };
     Ok(passages.iter().map(|(id, _)| marks(id).unwrap_or_default()).collect())
 }
@@ -164,7 +168,7 @@ fn nouns(of: Evidence) -> (&'static str, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cerebro_core::domain::{ExchangeId, SessionId};
+    use cerebro_core::domain::SessionId;
 
     #[test]
     fn the_word_about_evidence_is_short_and_inert() {

@@ -8,7 +8,7 @@ use super::{
     reply::{NOTES, Reply, agent, moment},
 };
 use cerebro_core::domain::{
-    Exchange, ExchangeId, PastSession,
+    Exchange, ExchangeId, MemoryId, PastSession, Scope,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN, TIMELINE_MAX},
 };
 use cerebro_core::text;
@@ -29,10 +29,13 @@ pub(super) async fn get(call: &mut Call, id: ExchangeId) -> Answer {
         offset: call.arguments.count("offset")?.unwrap_or(0),
         max_bytes: call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?,
     };
-    Ok(exchange_reply(&call.service.history.exchange(&request).await?))
+    let part = call.service.history.exchange(&request).await?;
+    let scope = Scope::Project(part.session.project.clone());
+    let outdated = call.service.memories.outdated_exchanges(&[(id, scope)]).await?;
+    Ok(exchange_reply(&part, outdated.get(&id)))
 }
 
-fn exchange_reply(part: &ExchangePart) -> Reply {
+fn exchange_reply(part: &ExchangePart, now: Option<&MemoryId>) -> Reply {
     let ExchangePart { exchange, session, .. } = part;
     let commands: Vec<Value> = exchange.commands.iter().map(command_json).collect();
     let mut reply = Reply::saying(format!("# {}", exchange.title))
@@ -61,6 +64,9 @@ fn exchange_reply(part: &ExchangePart) -> Reply {
     if exchange.withdrawn {
         reply = reply.fact("withdrawn", true).line("withdrawn: a rewind took it back");
     }
+    if let Some(now) = now {
+        reply = repeating(reply, now);
+    }
     if !exchange.files.is_empty() {
         reply = reply.line(format!("files: {}", exchange.files.join(", ")));
     }
@@ -69,6 +75,12 @@ fn exchange_reply(part: &ExchangePart) -> Reply {
         Some(next) => reply.fact("next_offset", next).line(format!("more follows: next_offset {next}")),
         None => reply,
     }
+}
+
+/// Says of evidence that it repeats what a memory no longer says.
+pub(super) fn repeating(reply: Reply, now: &MemoryId) -> Reply {
+    let line = format!("old: it repeats what was corrected; `{now}` says what holds now");
+    reply.fact("old", now.to_string()).line(line)
 }
 
 fn command_json(command: &cerebro_core::domain::PastCommand) -> Value {

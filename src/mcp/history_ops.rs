@@ -10,7 +10,7 @@ use super::{
 };
 use crate::answer::{Text, history, of};
 use cerebro_core::domain::{
-    FullExchange, PastCommand, PastCommit, PastSession, SessionId,
+    ExchangeId, FullExchange, PastCommand, PastCommit, PastSession, Scope, SessionId,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::text;
@@ -154,8 +154,16 @@ pub(super) async fn session(call: &mut Call) -> AnswerTo<of::HistorySession> {
         found => found,
     };
     let Some((session, exchanges)) = found else { return Err(unknown(&id).into()) };
+    let scope = Scope::Project(session.project.clone());
+    let ids: Vec<(ExchangeId, Scope)> =
+        exchanges.iter().map(|full| (full.exchange.id, scope.clone())).collect();
+    let outdated = call.service.memories.outdated_exchanges(&ids).await?;
+    let row = |stored: &FullExchange| history::Exchange {
+        old: outdated.get(&stored.exchange.id).map(Text::of),
+        ..exchange_row(stored, full)
+    };
     let whole = history::Whole {
-        exchanges: exchanges.iter().map(|exchange| exchange_row(exchange, full)).collect(),
+        exchanges: exchanges.iter().map(row).collect(),
         asked: if session.title.is_none() { opening(call, &session).await? } else { None },
         total: u64::from(session.exchanges),
         session: session_row(&session),
@@ -230,6 +238,7 @@ fn exchange_row(stored: &FullExchange, full: bool) -> history::Exchange {
         errors: exchange.errors.iter().map(Text::of).collect(),
         withdrawn: exchange.withdrawn,
         proven: proven.map(|proven| proven.map(usize::MAX, Text::of)),
+        old: None,
         text: full.then(|| Text::of(&stored.text)),
     }
 }

@@ -168,6 +168,19 @@ fn a_partial_export_is_imported_again() {
     assert_eq!(imported["created"], 1, "{imported}");
     let refused = home.run(&["export", "--format", "surrealql", "--project", "demo"]);
     assert_eq!(refused.code(), 2, "{refused:?}");
+    // Neither a misspelt project nor a part replaces an export of everything.
+    let whole = home.folder("files").join("whole.jsonl");
+    let whole = whole.to_str().unwrap();
+    home.run(&["export", whole]).success();
+    let before = fs::read(whole).unwrap();
+    for (project, why) in [("my.repo", "did you mean `group/sub/my.repo`"), ("demo", "more than this part")] {
+        let refused = home.run(&["export", whole, "--project", project]);
+        assert!(refused.code() == 1 && refused.stderr.contains(why), "{refused:?}");
+        assert!(fs::read(whole).unwrap() == before);
+    }
+    for _ in 0..2 {
+        home.run(&["export", file.to_str().unwrap(), "--project", "demo", "--type", "bugfix"]).success();
+    }
 }
 
 #[test]

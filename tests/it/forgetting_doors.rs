@@ -55,6 +55,15 @@ fn wrapped(text: &str) -> Vec<String> {
         format!("{text} [2]."),
         format!("// {}", text.replace(" because", "\n// because")),
         format!("rule: '{text}'"),
+        format!("id,text\n7,\"{}\",done", text.replace('"', "\"\"")),
+        format!("rule = {} # so it is", json!(text)),
+        format!("INSERT INTO notes VALUES (7, '{text}');"),
+        json!({ "payload": json!({ "text": text }).to_string(), "n": "x" }).to_string(),
+        text.replace(' ', "%20").replace('"', "%22"),
+        text.replace('"', "=22").replace(" because", "=\n because"),
+        text.replace('"', "").replace(' ', "_"),
+        format!("/*\n * {}\n */", text.replace(" because", "\n * because")),
+        format!("(b) {text} (2026-11-01)"),
     ]
 }
 
@@ -365,4 +374,29 @@ fn a_merge_names_the_memories_that_say_what_the_other_project_corrected() {
     assert_eq!(again, want, "{merged}");
     let again = home.run(&["projects", "merge", "demo", "third", "--yes", "--json"]).json();
     assert_eq!(again["said_again"], Value::Null, "of two projects: {again}");
+}
+
+#[test]
+fn an_import_brings_no_deleted_copy_of_a_purged_text_and_no_edge_of_a_purged_memory() {
+    let home = Home::with_config(AGENTS_MAY_PURGE);
+    let mut agent = home.agent();
+    let id = agent.save(TITLE, TEXT);
+    agent.ok("mem_save", json!({ "title": "Now", "content": "They are retried once.", "supersedes": [id] }));
+    let whole = home.work().join("whole.jsonl");
+    fs::write(&whole, home.export_text()).unwrap();
+    agent.ok("mem_delete", json!({ "id": id, "hard": true }));
+    let left = home.export_text();
+    home.run(&["import", &whole.to_string_lossy()]);
+    assert_eq!(home.export_text(), left);
+    let at = "2026-01-01T00:00:00Z";
+    let copy = json!({
+        "kind": "memory", "id": "deletedaaaaa", "project": "demo", "scope": "project", "type": "manual", "title": "Copy",
+        "content": TEXT, "agent": "other", "revision": 1, "duplicate_count": 0, "created_at": at, "updated_at": at,
+        "last_seen_at": at, "deleted_at": at,
+    });
+    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
+    fs::write(&whole, format!("{header}\n{copy}\n")).unwrap();
+    let imported = home.run(&["import", &whole.to_string_lossy()]);
+    assert!(imported.stderr.contains(&format!("memory `{id}` said before it was purged")), "{imported:?}");
+    assert_eq!(home.export_text(), left);
 }

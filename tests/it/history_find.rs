@@ -250,3 +250,43 @@ fn the_context_names_unfinished_work_that_only_a_transcript_has() {
     home.take_in();
     assert!(!context(&mut agent, 4_096).contains("s-1"), "the same agent has gone on since");
 }
+
+#[test]
+fn an_exchange_that_repeats_what_was_corrected_is_marked_and_stays() {
+    let home = Home::new();
+    let text = "The ledger of the northern office listens on port 5432.";
+    Claude::new("s-1", &home.work())
+        .turn("Where does the ledger listen?", &format!("I looked at it. {text} Ask the keeper."))
+        .turn("And the gateway?", "The gateway of the ledger listens on port 80.")
+        .write(&home);
+    home.take_in();
+    let mut agent = home.agent();
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let call = json!({ "title": "Ledger", "content": text, "project": project });
+    let id = agent.ok("mem_save", call).str("id").to_owned();
+    let ask = |agent: &mut crate::support::Agent| {
+        let asked = json!({ "query": "ledger listens on port", "type": "history", "project": project });
+        let hits = agent.ok("mem_search", asked).list("hits").to_vec();
+        assert!(hits.iter().all(|hit| hit.to_string().len() <= 400), "{hits:?}");
+        let ids: Vec<Value> = hits.iter().map(|hit| hit["id"].clone()).collect();
+        (ids, hits.into_iter().find(|hit| !hit["old"].is_null()))
+    };
+    let (before, marked) = ask(&mut agent);
+    assert_eq!((before.len(), marked), (2, None));
+    agent.ok("mem_update", json!({ "id": id, "content": "It listens on 6432." }));
+    let (after, marked) = ask(&mut agent);
+    assert_eq!(after, before, "a mark orders nothing");
+    let marked = marked.unwrap();
+    assert_eq!(marked["old"], json!(id));
+    let exchange = marked["id"].as_str().unwrap();
+    let read = agent.get(exchange);
+    assert!(read["old"] == json!(id) && read.text.contains(text), "{read:?}");
+    let shown = home.json(&["history", "show", "s-1"]);
+    let old: Vec<&Value> = shown["exchanges"].as_array().unwrap().iter().map(|one| &one["old"]).collect();
+    assert_eq!(old, [&json!(id), &Value::Null]);
+    let said = format!("{exchange} says what no longer holds: see {id}");
+    for args in [&["history", "show", "s-1"][..], &["history", "search", "ledger listens on port"]] {
+        let finished = home.run(args);
+        assert!(finished.stderr.contains(&said), "{args:?}: {finished:?}");
+    }
+}

@@ -263,3 +263,28 @@ fn a_session_is_named_by_the_beginning_of_its_id_and_an_unknown_one_is_an_error(
     assert!(nothing.stderr.contains("nothing matches"), "{nothing:?}");
     assert_eq!(home.json(&["history", "forget", "--session", "s-", "--yes"])["exchanges"], 1);
 }
+
+#[test]
+fn a_text_that_was_forgotten_in_all_sessions_comes_back_by_no_hook() {
+    let home = furnished();
+    home.json(&["history", "forget", "--text", SECRET, "--yes"]);
+    let said = |session: &str, event: &str, more: Value| report(&home, "claude-code", event, session, more);
+    let again = format!("So it is the\n{}.", SECRET.to_uppercase());
+    said("s-2", "SessionStart", json!({ "source": "startup" }));
+    said("s-2", "UserPromptSubmit", json!({ "prompt": again, "prompt_id": "p-1" }));
+    let command = json!({ "command": format!("echo {SECRET}") });
+    for event in ["PreToolUse", "PostToolUse"] {
+        let call = json!({ "tool_name": "Bash", "tool_use_id": "t-1", "tool_input": command });
+        said("s-2", event, call);
+    }
+    said("s-2", "Stop", json!({ "last_assistant_message": again }));
+    said("s-3", "PostCompact", json!({ "compact_summary": format!("Done.\n{again}\nAnd more.") }));
+    // The transcript of the same session, from which the journal takes what hooks did not report.
+    Claude::new("s-2", &home.work()).turn(&again, "It is so.").turn("The otter waits", "Yes.").write(&home);
+    home.take_in();
+    said("s-2", "UserPromptSubmit", json!({ "prompt": "And the pelican of the pier?", "prompt_id": "p-2" }));
+    let exported = home.export_text().to_lowercase();
+    assert!(!exported.contains("54321"), "{exported}");
+    assert!(exported.contains("pelican") && exported.contains("otter waits"), "{exported}");
+    home.run(&["doctor"]).success();
+}

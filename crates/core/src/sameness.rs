@@ -2,12 +2,17 @@
 //! number, a version, a sign, a negation or an identifier.
 //!
 //! A text is brought into a form ([`form`]) by rules on its signs ([`signs`]). It is read with and without what may wrap it
-//! ([`wrappers`]), whole and in parts ([`reading`]); what is read is compared with what is noted of texts that no longer hold.
+//! ([`wrappers`], [`quoted`]) and as it may be encoded ([`decoded`]), whole and in parts ([`reading`]); what is read is compared
+//! with what is noted of texts that no longer hold.
 
 mod containment;
+mod decoded;
 mod form;
+mod quoted;
 mod reading;
 mod signs;
+#[cfg(test)]
+mod spellings_tests;
 mod wrappers;
 
 pub use containment::{denies, says_all};

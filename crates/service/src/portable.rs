@@ -18,7 +18,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_secrets};
-use cerebro_store::{Decision, SaidText, StoreError, StoredEvent, Supersession, Table, Write};
+use cerebro_store::{Decision, SaidText, StoreError, StoredEvent, Supersession, Table, Why, Write};
 
 use line::{EdgeLine, Line, MemoryLine, PromptLine, RevisionLine, SessionLine, session_id};
 
@@ -117,10 +117,9 @@ impl Service {
             Table::Memory => lines(store.memories().page(after, limit), Line::Memory).await,
             Table::Revision => lines(store.revisions().page(after, limit), Line::Revision).await,
             Table::Prompt => lines(store.prompts().page(after, limit), Line::Prompt).await,
-            Table::CreatedIn | Table::Follows | Table::WorkedIn => {
+            Table::CreatedIn | Table::Follows | Table::WorkedIn | Table::Cites => {
                 lines(store.edges().page(table, after, limit), Line::Edge).await
             }
-            Table::Cites => lines(store.citations().page(after, limit), Line::Edge).await,
             Table::Supersedes => lines(store.supersessions().page(after, limit), Line::Edge).await,
             Table::HistoryTombstone => {
                 lines(store.history().page_of_tombstones(after, limit), Line::HistoryTombstone).await
@@ -373,6 +372,17 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
             error => error.into(),
         });
     }
+    if !memory.is_live() && !memory.purged {
+        // A deleted memory can be restored, and says nothing until then. What was destroyed here is not kept for that.
+        let found = write.tombstones(SaidText::from(&memory), None).await?;
+        if let Some(gone) = found.against_unasked().find(|tombstone| tombstone.why == Why::Purged) {
+            let why = format!(
+                "deleted memory `{}` says what memory `{}` said before it was purged",
+                memory.id, gone.memory
+            );
+            return Err(why.into());
+        }
+    }
     if let Some(session) = &memory.session {
         ensure_session(write, session, (memory.scope.project(), &memory.agent), memory.created_at).await?;
     }
@@ -489,6 +499,9 @@ async fn citing(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     if memory.purged || write.is_cited(&from, &to).await? {
         return Ok(false);
     }
+    if write.has_history_tombstone(&[HistoryTombstone::of_citation(&from, &to)]).await? {
+        return Err(format!("memory `{from}` no longer cites exchange `{to}` here").into());
+    }
     write.import_citation(&memory, to, line.at);
     Ok(true)
 }
@@ -500,7 +513,8 @@ async fn supersession(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     let (Some(by_whom), Some(memory)) = (write.memory(&newer).await?, write.memory(&older).await?) else {
         return Err(format!("memory `{newer}` or `{older}` of an edge is not here").into());
     };
-    if write.supersessions(&[newer]).await?.iter().any(|edge| (edge.newer, edge.older) == (newer, older)) {
+    let is_here = |edge: &Supersession| (edge.newer, edge.older) == (newer, older);
+    if by_whom.purged || memory.purged || write.supersessions(&[newer]).await?.iter().any(is_here) {
         return Ok(false);
     }
     if let Err(unfit) = may_supersede(write, newer, older).await? {

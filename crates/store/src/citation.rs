@@ -1,18 +1,22 @@
 //! Citations: edges from a memory to the exchanges of past sessions that it rests on. An edge goes with its exchange, and with
 //! the text of its memory.
 
+use std::collections::BTreeSet;
+
 use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, NewEvent, Part},
-    edge::{Edge, EdgeRow, RawEdge},
+    changes::{CommitScript, NewEvent, Part, Tables},
+    edge::EdgeRow,
     history,
-    read::{Page, Table, Vars},
+    read::Vars,
     row::{datetime, key, memory_record},
     statement,
 };
-use cerebro_core::domain::{Candidate, EventKind, ExchangeId, Memory, MemoryId, SessionId, Timestamp};
+use cerebro_core::domain::{
+    Candidate, EventKind, ExchangeId, HistoryTombstone, Memory, MemoryId, SessionId, Timestamp,
+};
 
 const TABLE: &str = "CITES";
 /// Most citations of a memory that are read. An agent or a person gives a few; each accepted claim that says the same adds its own.
@@ -25,15 +29,6 @@ pub(super) struct CitationChanges {
     put: Vec<(MemoryId, ExchangeId, Timestamp)>,
     /// Memories that keep only the edges to these exchanges.
     alone: Vec<(MemoryId, Vec<ExchangeId>)>,
-}
-
-impl CitationChanges {
-    /// The memory that a claim became rests on what the claim cites.
-    pub fn accept(&mut self, claim: &Candidate) {
-        let Some((memory, _)) = claim.memory else { return };
-        let at = claim.decided_at.unwrap_or(claim.at);
-        self.put.extend(claim.evidence.iter().map(|cited| (memory, cited.exchange, at)));
-    }
 }
 
 #[derive(SurrealValue)]
@@ -61,23 +56,53 @@ impl Part for CitationChanges {
     }
 }
 
+/// The tombstones of citations of a memory.
+fn tombstones_of<'a>(
+    memory: MemoryId,
+    exchanges: impl IntoIterator<Item = &'a ExchangeId>,
+) -> impl Iterator<Item = HistoryTombstone> {
+    exchanges.into_iter().map(move |exchange| HistoryTombstone::of_citation(&memory, exchange))
+}
+
+impl Tables {
+    /// The memory that a claim became rests on what the claim cites.
+    pub(super) fn cite_claim(&mut self, claim: &Candidate) {
+        let Some((memory, _)) = claim.memory else { return };
+        let cited: Vec<ExchangeId> = claim.evidence.iter().map(|cited| cited.exchange).collect();
+        self.cite(memory, &cited, claim.decided_at.unwrap_or(claim.at));
+    }
+
+    fn cite(&mut self, memory: MemoryId, exchanges: &[ExchangeId], at: Timestamp) {
+        self.citations.put.extend(exchanges.iter().map(|exchange| (memory, *exchange, at)));
+        self.history.lift(tombstones_of(memory, exchanges));
+    }
+}
+
 /// The changes of citations. Those of claims come with the candidates.
 impl Write<'_> {
     /// A memory rests on these exchanges, too, from now on.
     pub fn cite(&mut self, memory: &Memory, exchanges: &[ExchangeId], session: &SessionId) {
         let at = self.at();
         let event = NewEvent::about_memory(EventKind::MemoryTied, memory, Some(session));
-        let put = exchanges.iter().map(|exchange| (memory.id, *exchange, at));
-        self.record(event).citations.put.extend(put);
+        self.record(event).cite(memory.id, exchanges, at);
     }
 
-    /// A memory rests on these exchanges from now on, and on no others.
-    pub fn cite_alone(&mut self, memory: &Memory, exchanges: &[ExchangeId], session: &SessionId) {
+    /// A memory rests on these exchanges from now on, and on no others. Each of those that it rested on before and that is
+    /// not among them gets a tombstone, so that no import brings the citation back.
+    pub fn cite_alone(
+        &mut self,
+        memory: &Memory,
+        exchanges: &BTreeSet<ExchangeId>,
+        before: &BTreeSet<ExchangeId>,
+        session: &SessionId,
+    ) {
         let at = self.at();
         let event = NewEvent::about_memory(EventKind::MemoryTied, memory, Some(session));
-        let citations = &mut self.record(event).citations;
-        citations.alone.push((memory.id, exchanges.to_vec()));
-        citations.put.extend(exchanges.iter().map(|exchange| (memory.id, *exchange, at)));
+        let cited: Vec<ExchangeId> = exchanges.iter().copied().collect();
+        let tables = self.record(event);
+        tables.history.bury(tombstones_of(memory.id, before.difference(exchanges)));
+        tables.cite(memory.id, &cited, at);
+        tables.citations.alone.push((memory.id, cited));
     }
 
     /// A citation came with an export.
@@ -114,15 +139,5 @@ impl Citations<'_> {
         let vars = Vars::new().list("exchanges", exchanges.iter().map(history::exchange_record)).limit(1);
         let edges: Vec<EdgeRow> = self.0.values(TABLE, statement::CITATION_OF_EXCHANGES, vars).await?;
         Ok(!edges.is_empty())
-    }
-
-    /// A page of all citations in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Edge>, StoreError> {
-        let rows: Page<RawEdge> = self.0.page::<EdgeRow, _>(Table::Cites, after, limit).await?;
-        let edge = |(id, RawEdge { from, to, at }): (String, RawEdge)| {
-            let to = history::exchange_id(&to)?.to_string();
-            Ok((id, Edge { table: Table::Cites, from, to, at }))
-        };
-        rows.into_iter().map(edge).collect()
     }
 }

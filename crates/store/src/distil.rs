@@ -233,7 +233,7 @@ impl Write<'_> {
         let memory = candidate.memory.map(|(memory, _)| memory);
         let event = NewEvent { memory, ..history::event(kind, session) };
         let tables = self.record(event);
-        tables.citations.accept(candidate);
+        tables.cite_claim(candidate);
         tables.distil.put.push(candidate.clone());
     }
 
@@ -247,12 +247,9 @@ impl Write<'_> {
         }
     }
 
-    /// A candidate came with an export.
+    /// A candidate came with an export. The citations of its memory have lines of their own: somebody may have removed some.
     pub fn import_candidate(&mut self, candidate: Candidate, session: &PastSession) {
-        let event = history::event(EventKind::CandidateImported, session);
-        let tables = self.record(event);
-        tables.citations.accept(&candidate);
-        tables.distil.put.push(candidate);
+        self.record(history::event(EventKind::CandidateImported, session)).distil.put.push(candidate);
     }
 }
 

@@ -1,11 +1,12 @@
 //! Edges whose only field is a time: from a memory to the sessions that wrote it and the pieces of work in which it
-//! was found out, and from a session to the one that it continues.
+//! was found out, and from a session to the one that it continues. Those to exchanges ([`super::citation`]) are read here, too.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
+    history,
     read::{Page, Table, Vars, one},
     row::{datetime, key, memory_id, memory_record, session_record, timestamp},
     statement,
@@ -44,11 +45,11 @@ pub(super) struct EdgeRow {
     pub at: Datetime,
 }
 
-/// The ends and time of an edge.
-pub(super) struct RawEdge {
-    pub from: String,
-    pub to: String,
-    pub at: Timestamp,
+/// The ends and time of an edge, as they are stored.
+struct RawEdge {
+    from: String,
+    to: String,
+    at: Timestamp,
 }
 
 impl TryFrom<EdgeRow> for RawEdge {
@@ -184,7 +185,11 @@ impl Edges<'_> {
         limit: usize,
     ) -> Result<Page<Edge>, StoreError> {
         let rows: Page<RawEdge> = self.0.page::<EdgeRow, _>(table, after, limit).await?;
-        let edge = |RawEdge { from, to, at }| Edge { table, from, to, at };
-        Ok(rows.into_iter().map(|(key, row)| (key, edge(row))).collect())
+        let edge = |(id, RawEdge { from, to, at }): (String, RawEdge)| {
+            // Rows name an exchange by the key of its id.
+            let to = if table == Table::Cites { history::exchange_id(&to)?.to_string() } else { to };
+            Ok((id, Edge { table, from, to, at }))
+        };
+        rows.into_iter().map(edge).collect()
     }
 }

@@ -85,18 +85,21 @@ impl Write<'_> {
 impl Projects<'_> {
     /// The names that a project had before they were merged into it, at most [`NAMES_MAX`].
     pub async fn former_names(self, project: &Project) -> Result<Vec<Project>, StoreError> {
-        let scopes = self.under_former_names(&Scope::Project(project.clone())).await?;
-        Ok(scopes.iter().filter_map(Scope::project).filter(|name| *name != project).cloned().collect())
+        let merges = self.merges().await?;
+        // The present name comes first.
+        Ok(names_of(&merges, project).split_off(1))
     }
 
     /// A scope, and the same one under each former name of its project, at most [`NAMES_MAX`] in all.
     pub(super) async fn under_former_names(self, of: &Scope) -> Result<Vec<Scope>, StoreError> {
         let Some(project) = of.project() else { return Ok(vec![Scope::Personal]) };
-        let scopes = |merges: &Merges| -> Vec<Scope> {
-            names_of(merges, project).into_iter().map(Scope::Project).collect()
-        };
+        let merges = self.merges().await?;
+        Ok(names_of(&merges, project).into_iter().map(Scope::Project).collect())
+    }
+
+    async fn merges(self) -> Result<Arc<Merges>, StoreError> {
         if let Some(merges) = self.0.former.held() {
-            return Ok(scopes(&merges));
+            return Ok(merges);
         }
         let vars = Vars::new().limit(MERGES_MAX);
         let mut merges = Merges::new();
@@ -110,7 +113,7 @@ impl Projects<'_> {
         if !self.0.is_shared() {
             self.0.former.hold(&merges);
         }
-        Ok(scopes(&merges))
+        Ok(merges)
     }
 }
 

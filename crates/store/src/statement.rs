@@ -62,6 +62,7 @@ statements! {
     COMMIT_HISTORY_TOMBSTONES = "commit_history_tombstones",
     COMMIT_JOBS = "commit_jobs",
     COMMIT_LIFTED = "commit_lifted",
+    COMMIT_LIFTED_HISTORY = "commit_lifted_history",
     COMMIT_MEMORIES = "commit_memories",
     COMMIT_MOVED_VECTORS = "commit_moved_vectors",
     COMMIT_NEW_MEMORIES = "commit_new_memories",

@@ -149,24 +149,28 @@ impl Tables {
         let kept = now.map(|now| key_maker.keys_of(now));
         let is_kept = |key: &TextKey| kept.as_ref().is_some_and(|kept| kept.contains(key));
         let replaced_by = now.map(|now| now.id).filter(|id| *id != was.id);
+        let with_title = key_maker.noted_with_title(was);
         let mut note = |form: &str| {
             let content = key_maker.noted_content(was, form);
-            // What only got another title is still said.
-            let with_title = match &content {
-                Some(content) if is_kept(content) => Vec::new(),
-                _ => key_maker.noted_with_title(was),
-            };
-            let apart = [Some(key_maker.noted_key(was, form)), content, key_maker.noted_anywhere(was, form)];
-            let keys = apart.into_iter().flatten().chain(with_title);
-            let keys: Vec<TextKey> = keys.filter(|key| !is_kept(key)).collect();
+            let is_still_said = content.as_ref().is_some_and(is_kept);
+            // The key of a content under any title recognises it under its own, too. What only got another title is still
+            // said, behind the old title as well.
+            let titled = (content.is_none() || is_still_said).then(|| key_maker.noted_key(was, form));
+            let behind = with_title.iter().filter(|_| !is_still_said).cloned();
+            let keys = [titled, content, key_maker.noted_anywhere(was, form)].into_iter().flatten();
+            let keys: Vec<TextKey> = keys.chain(behind).filter(|key| !is_kept(key)).collect();
             let has_any = !keys.is_empty();
             let tombstone =
                 |key: TextKey| (key.clone(), Some(Tombstone { key, memory: was.id, why, replaced_by, at }));
             self.tombstones.by_key.extend(keys.into_iter().map(tombstone));
             has_any
         };
-        if note(&sameness::noted(&was.content)) {
-            note(&sameness::noted_as_written(&was.content));
+        let noted = sameness::noted(&was.content);
+        if note(&noted) {
+            let as_written = sameness::noted_as_written(&was.content);
+            if as_written != noted {
+                note(&as_written);
+            }
             return true;
         }
         // The new text has the same normal form, so only case or accents differ. Then the exact form is recorded.
@@ -394,12 +398,26 @@ impl<'a> Tombstones<'a> {
         parts: &[TextPart],
     ) -> Result<Vec<Vec<Tombstone>>, StoreError> {
         let keys = self.0.keys_of_parts(scope, parts).await?;
+        self.hold_keys().await?;
+        let found = self.by_key(keys.iter().flatten().collect()).await?;
+        Ok(of_each(&keys, &found))
+    }
+
+    /// Whether any text may have a tombstone now.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn may_be_any(self) -> Result<bool, StoreError> {
+        self.hold_keys().await?;
+        Ok(self.0.held_keys.has_any())
+    }
+
+    async fn hold_keys(self) -> Result<(), StoreError> {
         if !self.0.held_keys.are_read() {
             let _alone = self.0.pause().await;
             self.0.hold_tombstone_keys().await?;
         }
-        let found = self.by_key(keys.iter().flatten().collect()).await?;
-        Ok(of_each(&keys, &found))
+        Ok(())
     }
 
     async fn by_key(self, keys: BTreeSet<&TextKey>) -> Result<BTreeMap<TextKey, Tombstone>, StoreError> {

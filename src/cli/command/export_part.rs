@@ -87,6 +87,13 @@ pub struct PartFilter {
 }
 
 impl PartFilter {
+    /// The filter that keeps memories of a type, for tests.
+    #[cfg(test)]
+    pub fn of_type(kind: &str) -> Self {
+        let args = PartArgs { kind: Some(kind.to_owned()), ..PartArgs::default() };
+        args.filter().expect("it has no date")
+    }
+
     /// The line as it is in the part, without links to what is not in it; `None` if it is not in it.
     pub fn keep<'a>(&mut self, line: &'a str) -> Option<Cow<'a, str>> {
         if self.keeps_all {

@@ -2,7 +2,7 @@
 
 use super::CommandContext;
 use crate::answer::{Text, memories::Marks};
-use cerebro_core::domain::ChunkId;
+use cerebro_core::domain::{ChunkId, ExchangeId};
 
 /// How many flagged memories are named below a list.
 const FLAGGED_NAMED: usize = 5;
@@ -18,9 +18,13 @@ pub fn print_marks<'a>(
     for (id, marks) in listed {
         let id = id.raw();
         if let Some(newer) = &marks.old {
-            let is_passage = ChunkId::parse(id).is_ok();
-            let why = if is_passage { "says what no longer holds: see" } else { "is superseded by" };
-            context.output.note(&format!("{id} {why} {}", newer.raw()));
+            let is_evidence = ChunkId::parse(id).is_ok() || ExchangeId::parse(id).is_ok();
+            let words = if is_evidence {
+                repeating(id, newer)
+            } else {
+                format!("{id} is superseded by {}", newer.raw())
+            };
+            context.output.note(&words);
         }
         if marks.archived {
             context
@@ -37,6 +41,11 @@ pub fn print_marks<'a>(
             context.output.note(&format!("{id} may be out of date: {} is newer", newer.raw()));
         }
     }
+}
+
+/// Says of evidence that it repeats what a memory no longer says.
+pub fn repeating(id: &str, now: &Text) -> String {
+    format!("{id} says what no longer holds: see {}", now.raw())
 }
 
 /// A warning about the listed memories whose text reads like an instruction: the id and the flag of each.

@@ -44,7 +44,8 @@ enum Format {
 
 /// Export everything, or a part: JSON Lines, Markdown or SurrealQL
 ///
-/// Only you can read the file, and it appears whole or not at all. It replaces an earlier export, but no other file.
+/// Only you can read the file, and it appears whole or not at all. It replaces an earlier export, but no other file; a part
+/// replaces only an export that has nothing beyond it.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// The file, or for Markdown the folder; `-` is standard output
@@ -82,7 +83,11 @@ pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcom
     if !args.part.is_all() && args.format != Format::Surrealql {
         let daemon = Daemon::reach(&context.home()?).await?;
         let suggestions = args.part.suggestions(&daemon).await?;
+        let is_empty = !suggestions.is_empty() && !has_any(&daemon, args.part.filter()?).await?;
         daemon.close().await;
+        if is_empty {
+            return Err(Error::user(suggestions.join("; ")).hint("nothing was written"));
+        }
         context.output.notes(&suggestions);
     }
     match args.format {
@@ -97,6 +102,17 @@ pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcom
         }
         Format::Surrealql => export_script(context, &args.file).await,
     }
+}
+
+/// Whether a part has anything: what has no memory may have past sessions, documents or work.
+async fn has_any(daemon: &Daemon, mut part: PartFilter) -> Result<bool> {
+    let mut pages = Pages::default();
+    while let Some(page) = pages.next(daemon).await? {
+        if page.iter().any(|line| part.keep(line).is_some() && !is_in_each_part(line)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Lets the daemon write the database's own script, consistent at one moment.
@@ -150,6 +166,9 @@ async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outc
     }
     let fault = |error: io::Error| Error::file("write", &args.file, &error);
     check_replaceable(&args.file)?;
+    if !args.part.is_all() {
+        check_covered(&args.file, filter.clone())?;
+    }
     let progress = counter(context);
     let draft = durable::Draft::begin(&args.file, durable::Kind::Own).map_err(fault)?;
     let mut writer = BufWriter::new(draft);
@@ -254,6 +273,25 @@ fn check_replaceable(file: &Path) -> Result<()> {
     }
     Err(Error::user(format!("{} exists already and is not an export of Cerebro", file.display()))
         .hint("give another name, or remove it first"))
+}
+
+/// Refuses to replace an earlier export by a part that lacks something of it.
+fn check_covered(file: &Path, mut part: PartFilter) -> Result<()> {
+    let fault = |error: io::Error| Error::file("read", file, &error);
+    let earlier = match File::open(file) {
+        Ok(earlier) => earlier,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(fault(error)),
+    };
+    let mut lines = Lines::new(Box::new(BufReader::new(earlier)), file.to_owned());
+    while let Some(line) = lines.next().map_err(fault)? {
+        if line.is_ok_and(|line| line.trim().is_empty() || part.keep(&line).is_some()) {
+            continue;
+        }
+        return Err(Error::user(format!("{} is an export with more than this part", file.display()))
+            .hint("give the part another name, or remove the export first"));
+    }
+    Ok(())
 }
 
 /// The results so far. Line numbers are those of the file, from 1.
@@ -380,6 +418,11 @@ impl LineKind {
 
 fn is_header(line: &str) -> bool {
     LineKind::of(line).as_deref() == Some("header")
+}
+
+/// Whether a line is in each part, whatever was asked for.
+fn is_in_each_part(line: &str) -> bool {
+    LineKind::of(line).is_some_and(|kind| ["header", "history_tombstone"].contains(&kind.as_str()))
 }
 
 /// Whether a line can be checked only after the lines before it were imported.
@@ -514,6 +557,22 @@ mod tests {
             assert!(error.to_string().contains("header") && error.exit_code() == 1, "{error}");
         }
         assert!(check_header(&Batch::default(), Path::new("f")).is_err());
+    }
+
+    #[test]
+    fn a_part_replaces_no_export_that_has_more() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("f");
+        let part = |kind: &str| PartFilter::of_type(kind);
+        assert!(check_covered(&path, part("bugfix")).is_ok(), "there is none");
+        let memory = |kind: &str| json!({ "kind": "memory", "id": kind, "type": kind }).to_string();
+        fs::write(&path, format!("{{\"kind\":\"header\"}}\n{}\n\n", memory("bugfix"))).unwrap();
+        assert!(check_covered(&path, part("bugfix")).is_ok(), "an earlier one of the same part");
+        for more in [memory("decision"), "-- cerebro backup {}".to_owned(), "x".repeat(LINE_BYTES_MAX + 1)] {
+            fs::write(&path, format!("{{\"kind\":\"header\"}}\n{}\n{more}\n", memory("bugfix"))).unwrap();
+            let error = check_covered(&path, part("bugfix")).unwrap_err();
+            assert!(error.to_string().contains("more than this part") && error.exit_code() == 1, "{error}");
+        }
     }
 
     #[test]

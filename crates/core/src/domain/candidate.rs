@@ -108,10 +108,10 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Whether some text of it meets a condition.
+    /// Whether a condition holds for one of its texts: its title, its text or a quote.
     pub fn any_text(&self, holds: impl Fn(&str) -> bool) -> bool {
-        let mut quotes = self.evidence.iter().map(|evidence| &evidence.quote);
-        holds(&self.title) || holds(&self.text) || quotes.any(|quote| holds(quote))
+        let quotes = self.evidence.iter().map(|evidence| &evidence.quote);
+        [&self.title, &self.text].into_iter().chain(quotes).any(|text| holds(text))
     }
 }
 

@@ -1,7 +1,7 @@
 //! History: past sessions of agents, as their own transcripts record them. They are evidence beside the memories
 //! and never become memories by themselves.
 
-use super::{ExchangeId, Project, PromptId, Proven, SessionId, Timestamp, WorkId};
+use super::{ExchangeId, MemoryId, Project, PromptId, Proven, SessionId, Timestamp, WorkId};
 use crate::redact::RedactedText;
 
 /// A past session, read from its agent's transcript. If hooks or tools reported the session while it was live, that
@@ -291,6 +291,11 @@ impl HistoryTombstone {
     /// Of the title of a piece of work.
     pub fn of_work_title(id: &WorkId) -> Self {
         Self(digest(&["work", id.as_str()]))
+    }
+
+    /// Of a citation that somebody removed: that a memory rests on an exchange.
+    pub fn of_citation(memory: &MemoryId, exchange: &ExchangeId) -> Self {
+        Self(digest(&["citation", memory.as_str(), exchange.key()]))
     }
 
     /// Of a memory file of an agent, by its path.

@@ -4,18 +4,21 @@
 //! Only a new text is read without marks, tags and links. A recorded text keeps them, so two texts that differ in one of
 //! them are never the same.
 
-use std::{array, borrow::Cow, collections::BTreeSet};
+use std::{array, borrow::Cow, collections::BTreeSet, iter};
 
 use super::{
     NAMING_WORDS_MIN,
     containment::pieces,
+    decoded::decoded,
     form::{self, Form, exact_by, normal_by, stored, stored_exact},
     length, normal,
     wrappers::{peeled, set_apart, unlabelled, unmarked, unwrapped, without_tail},
 };
 
-/// Most parts of one text that are read; a compaction's summary has some dozens.
-const PARTS_MAX: usize = 600;
+/// Most parts of one text that are read: some dozens in a compaction's summary, some thousand in a memory of 256 KiB.
+const PARTS_MAX: usize = 4_000;
+/// Most sentences and lines of one text that are read in rows, too, and most of these rows.
+const ROWS_MAX: usize = 600;
 /// Most sentences and lines in a row that are read as one text: a memory of so many is recognised inside a longer text.
 const ROW_MAX: usize = 10;
 /// Most repetitions of a text in a row that are read as the text itself.
@@ -97,8 +100,8 @@ pub fn readings(text: &str) -> Vec<String> {
 struct Spelled {
     ways: [[String; WAYS]; FORMS.len()],
     exact: [String; FORMS.len()],
-    /// Its normal forms without the outermost wrapper, without the next one, and so on; and in small letters, if it is all
-    /// in capitals.
+    /// Its normal forms without the outermost wrapper, without the next one, and so on; the same of what it encodes; and in
+    /// small letters, if it is all in capitals.
     within: Vec<String>,
 }
 
@@ -154,25 +157,39 @@ impl Spelled {
     }
 }
 
-/// The normal forms of what is inside the wrappers of a text. A text in capitals is also read in small letters, because the
-/// letters of its options have lost their case.
+/// The normal forms of what a text wraps or encodes. A text in capitals is also read in small letters, because the letters of
+/// its options have lost their case.
 fn within(text: &str) -> Vec<String> {
+    let mut forms = within_wrappers(text);
+    if let Some(plain) = decoded(text) {
+        forms.extend([
+            normal(&plain),
+            normal(&unlabelled(&plain)),
+            normal(&unlabelled(&unmarked(&unwrapped(&plain)))),
+        ]);
+        forms.extend(within_wrappers(&plain));
+    }
+    if text.contains(char::is_uppercase) && !text.contains(char::is_lowercase) {
+        let small = text.to_lowercase();
+        forms.extend([normal(&small), normal(&unlabelled(&small))]);
+    }
+    forms
+}
+
+/// The normal forms of what is inside the wrappers of a text.
+fn within_wrappers(text: &str) -> Vec<String> {
     let mut forms = Vec::new();
     let mut add = |bare: &str| forms.extend([normal(bare), normal(&unlabelled(bare))]);
     let mut layer = Cow::Borrowed(text);
     for _ in 0..WRAPPERS_MAX {
-        if let Some(bare) = without_tail(&layer) {
-            add(&bare);
-        }
+        let bare = iter::successors(without_tail(&layer), |bare| without_tail(bare));
+        bare.take(WRAPPERS_MAX).for_each(|bare| add(&bare));
         let Some(bare) = peeled(&layer) else { break };
         add(&bare);
         layer = Cow::Owned(bare);
     }
     if let Cow::Owned(innermost) = &layer {
         add(&unmarked(&unwrapped(innermost)));
-    }
-    if text.contains(char::is_uppercase) && !text.contains(char::is_lowercase) {
-        add(&text.to_lowercase());
     }
     forms
 }
@@ -203,7 +220,11 @@ fn said_once(form: &str) -> Option<String> {
 /// sentences last.
 pub fn parts(text: &str) -> Vec<Part> {
     let apart = set_apart(text);
-    let texts: Vec<&str> = [Some(text), (apart != text).then_some(&*apart)].into_iter().flatten().collect();
+    let plain = decoded(text);
+    let plain_apart = plain.as_deref().map(set_apart);
+    let all = [Some(text), Some(&*apart), plain.as_deref(), plain_apart.as_deref()];
+    let mut texts: Vec<&str> = all.into_iter().flatten().collect();
+    texts.dedup();
     let mut found = Parts::default();
     for text in &texts {
         let sentences = pieces(text);
@@ -240,14 +261,16 @@ impl Parts {
     fn add_rows(&mut self, text: &str) {
         let pieces = pieces(text).into_iter().flat_map(|piece| piece.split_inclusive('\n'));
         let sentences: Vec<(&str, Spelled)> = pieces
-            .take(PARTS_MAX)
+            .take(ROWS_MAX)
             .map(|raw| (raw, Spelled::of(raw)))
             .filter(|(_, spelled)| spelled.has_words())
             .collect();
         let (raws, spelled): (Vec<&str>, Vec<Spelled>) = sentences.into_iter().unzip();
         let offset = |raw: &str| raw.as_ptr().addr() - text.as_ptr().addr();
+        let mut room = ROWS_MAX;
         for count in 2..=ROW_MAX.min(raws.len()) {
-            for (raws, spelled) in raws.windows(count).zip(spelled.windows(count)) {
+            for (raws, spelled) in raws.windows(count).zip(spelled.windows(count)).take(room) {
+                room -= 1;
                 let end = offset(raws[count - 1]) + raws[count - 1].len();
                 self.add(text[offset(raws[0])..end].trim(), |_| Spelled::row(spelled));
             }

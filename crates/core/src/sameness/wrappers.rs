@@ -1,25 +1,32 @@
-//! Wrappers of a statement that do not change its meaning: labels, marks of lines, dates, Markdown, HTML and JSON. Each has
-//! a pattern here, with an example.
+//! Wrappers of a statement that do not change its meaning: labels, marks of lines, comments, dates, Markdown, HTML and cells.
+//! Each has a pattern here, with an example.
 //!
 //! `Before:`, `Production:`, `<del>` and `~~` are no wrappers, because they change the meaning.
 
 use std::{borrow::Cow, sync::LazyLock};
 
 use regex::{Captures, Regex};
-use serde_json::Value;
+
+use super::quoted::{fields, sole_string, strings};
 
 /// Words that introduce a statement: `What: …`, `**Note**: …`, `## Decision`.
 const LABELS: &str = "what|why|where|when|how|who|learned|learnt|lesson|notes?|n\\.?b\\.?|facts?|decisions?|decided|rules?|summary|\
     tl;?dr|context|findings?|found|results?|conclusion|reasons?|rationale|important|remember|reminder|tip|info|fyi|hint|text|content|\
     title|name|description|details?|discovery|discoveries|insights?|memory|observations?|constraints?|patterns?|preferences?|answer|\
     statement|message|value|topic|subject|warum|wo|wann|wie|wer|gelernt|notiz|hinweis|merke|fakt|entscheidung|entschieden|\
-    regel|zusammenfassung|kontext|ergebnis|fazit|grund|wichtig|tipp|inhalt|titel|beschreibung|erkenntnis|beobachtung";
+    regel|zusammenfassung|kontext|ergebnis|fazit|grund|wichtig|tipp|inhalt|titel|beschreibung|erkenntnis|beobachtung|psa|heads[ -]up|\
+    confirmed|takeaways?|lessons?\\s+learned|good\\s+to\\s+know|warning|caution|attention|achtung|remark|memo|comment|learnings?";
 /// Whose statement it is, in a conversation that was written down: `User: …`, `Assistant said: …`.
 const SPEAKERS: &str = "user|human|assistant|agent|claude|codex|gemini|copilot|cursor";
-/// Phrases that introduce a statement: `Note that …`, `Also, …`.
+/// Phrases that introduce a statement: `Note that …`, `As we know, …`, `Also, …`, `So …`.
 const PHRASES: &str = concat!(
-    r"(?:please\s+)?(?:note|remember|recall|keep\s+in\s+mind)\s+that",
-    r"|(?:also|additionally|furthermore|moreover|besides|in\s+addition|außerdem|zudem),"
+    r"(?:please\s+)?(?:note|remember|recall|be\s+aware|keep\s+in\s+mind)\s+that",
+    r"|(?:we|i|they|the\s+(?:team|user|assistant|agent))\s+(?:have\s+|has\s+)?",
+    r"(?:decided|learn(?:ed|t)|found(?:\s+out)?|know|noted|agreed|confirmed|said)\s+that",
+    r"|(?:it\s+)?turns\s+out(?:\s+that|,)?",
+    r"|as\s+(?:we|you|i)\s+(?:all\s+)?(?:know|said|noted|decided|agreed),|as\s+(?:noted|decided|agreed|documented|mentioned),",
+    r"|(?:also|additionally|furthermore|moreover|besides|in\s+addition|in\s+fact|in\s+short|basically|außerdem|zudem),",
+    r"|(?:so|and|but|thus|hence|therefore),?"
 );
 /// A day at the beginning, with or without the time: `2026-11-01: …`, `[2026-11-01 10:30] …`, `Nov 1, 2026 – …`.
 const DATE: &str = concat!(
@@ -43,12 +50,6 @@ const ELEMENTS: &str = "a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|
     main|mark|ol|p|pre|q|section|small|span|strong|summary|table|tbody|td|th|thead|tr|tt|u|ul";
 /// Elements that change the meaning of what they enclose.
 const CHANGING: [&str; 5] = ["del", "s", "strike", "sub", "sup"];
-/// Names of values that do not hold, or hold only in some place.
-const DENYING: [&str; 19] = [
-    "before", "old", "was", "former", "formerly", "previous", "wrong", "not", "deprecated", "outdated",
-    "removed", "production", "prod", "staging", "test", "dev", "windows", "linux", "macos",
-];
-
 /// A line that is only a label, and a label before a statement.
 static LABEL: LazyLock<Regex> = LazyLock::new(|| {
     let mark = r"(?:[>#*+\-\u{2022}]+[ \t]+)*";
@@ -57,54 +58,72 @@ static LABEL: LazyLock<Regex> = LazyLock::new(|| {
         r"(?mi)^[ \t]*(?:#{{1,6}}[ \t]+{named}|{mark}[*_]{{2}}{named})[ \t]*$|(^[ \t]*{mark}|[.!?;]\s+){named}[ \t]*:[*_]*(?:[ \t]+|$)"
     ))
 });
-/// What lines begin with: quotes, headings, comments, items with their numbers and boxes.
+/// What a line of a list, a quote or a comment begins with: `> `, `## `, `// `, `;; `, `| `, `1.2) `, `[x] `.
+const LINE_MARK: &str = r"[>#*+\-\u{2022};%|]+|/{2,3}!?|/\*+!?|\(?\d{1,3}(?:\.\d{1,3})*[.)]{1,2}|\[[ x-]?\]";
+/// What lines begin with, behind the number that a listing gives them.
 static MARKS: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"(?mi)^[ \t]*(?:(?:[>#*+\-\u{2022}]+|/{2,3}!?|\(?\d{1,3}[.)]|\[[ x-]?\])[ \t]+)+")
+    compiled(&format!(r"(?mi)^[ \t]*(?:\d{{1,6}}[\t\u{{2192}}])?[ \t]*(?:(?:{LINE_MARK})[ \t]+)*"))
 });
 /// What a text begins with: one of these, or a date, a sign, a label or a phrase.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
-    let item = r"(?:[>#*+\-\u{2022}]+|/{2,3}!?|\(?\d{1,3}[.)]|[a-z]\)|\[[ x-]?\])\s+";
+    // Numbers as lists, listings and laws write them: `(a) `, `iv. `, `12: `, `[^7]: `, `#7: `, `§ 3 `, `①`, `1️⃣`; and times and
+    // levels of logs: `[10:30] `, `[INFO] `. A number without a sign counts only before a capital: `1.2 The …` is an item,
+    // and `1.5 hours` are none.
+    let item = concat!(
+        r"(?:\d{1,3}[:\u{2192}]|\(?(?:[a-z]|[ivxl]{1,6})[.)]{1,2}|\[\^?\d{1,3}\][.:]?|#\d{1,5}[.:]?|§\s?\d{1,3}[.:]?",
+        r"|(?:adr|rfc|req)[\s-]?\d{1,5}:|[(\[]\d{1,2}:\d\d(?::\d\d)?[)\]]",
+        r"|\[(?:info|note|notice|debug|warn(?:ing)?)\]|(?-i:INFO|DEBUG):?)\s+",
+        r"|[\u{2460}-\u{249b}\u{2776}-\u{2793}]\s*|\d\u{fe0f}?\u{20e3}\s*",
+    );
     let label = format!(
         r"[*_`]*(?:{LABELS}|step|item|point|punkt|schritt|(?:the\s+)?(?:{SPEAKERS})(?:\s+(?:said|says|wrote))?)[*_`]*{}",
-        r"(?:\s+#?\d{1,3})?(?:\s*\(\d{4}-\d\d-\d\d\))?(?:\s*:[*_]*|\s+[-–—])\s+"
+        r"(?:\s+#?\d{1,3})?(?:\s*\(\d{4}-\d\d-\d\d\))?(?:(?:\s*:[*_]*|\s+[-–—])\s+|\s*(?::=|=>|->|=)\s*)"
     );
+    let capital = r"(?:-|\d{1,3}(?:\.\d{1,3})+\s+)(?P<kept>(?-i:\p{Lu}\p{Ll}))";
     compiled(&format!(
-        r"(?i)\A(?:{item}|{DATE}|{SIGNS}|{label}|(?:{PHRASES})\s+|-(?P<kept>(?-i:\p{{Lu}}\p{{Ll}})))"
+        r"(?i)\A(?:(?:{LINE_MARK})\s+|{item}|{DATE}|{SIGNS}|{label}|(?:{PHRASES})\s+|{capital})"
     ))
 });
-/// What a text ends with: where it is written, too. `X (see #12).`, `X [1]`
+/// What a text ends with: where and when it is written, too, or a sign. `X (see #12).`, `X [1]`, `X (2026-11-01)`, `X ✅`
 static TAIL: LazyLock<Regex> = LazyLock::new(|| {
     let source = concat!(
         r"(?:see|cf\.?|ref\.?|via|siehe|vgl\.?|source|quelle):?\s+",
         r"(?:(?:also|auch|issue|pr|page|section|commit|ticket|docs?)\s+)?[^\s()\[\]]{1,120}"
     );
-    compiled(&format!(r"(?i)\s*(?:[(\[](?:{source}|#\d{{1,7}})[)\]]|\[\^?\d{{1,3}}\])(?P<stop>[.!]?)\s*\z"))
+    let day = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?";
+    compiled(&format!(
+        r"(?i)\s*(?:[(\[](?:{source}|#\d{{1,7}}|{day})[)\]]|\[\^?\d{{1,3}}\]|\s[-–—|]\s+{day}|\s{SIGNS})(?P<stop>[.!]?)\s*\z"
+    ))
 });
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
     let attributes = r#"(?:\s+[a-z-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'))*"#;
     compiled(&format!(r"(?i)</(?:{ELEMENTS})\s*>|\B<(?:{ELEMENTS}){attributes}\s*/?>|<br\s*/?>|<!--|-->"))
 });
-/// An element of any name around a whole text: `<note>…</note>`.
-static ENCLOSED: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?s)^\s*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>(.*)</([A-Za-z][\w-]*)\s*>\s*$"));
+/// An element of any name around a whole text: `<note>…</note>`, `[quote]…[/quote]`.
+static ENCLOSED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?s)^\s*[<\[]([A-Za-z][\w-]*)(?:[\s=][^<>\[\]]*)?[>\]](.*)[<\[]/([A-Za-z][\w-]*)\s*[>\]]\s*$")
+});
+/// What was struck out: it is not said.
+static STRUCK: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r"(?is)<(?:del|s|strike)(?:\s[^<>]*)?>[^<>]*</(?:del|s|strike)\s*>|~~[^~\s](?:[^~\n]*[^~\s])?~~")
+});
 static LINK: LazyLock<Regex> = LazyLock::new(|| compiled(r#"!?\[([^\[\]]+)\]\([^()\s]*(?:\s+"[^"]*")?\)"#));
 static ENTITY: LazyLock<Regex> = LazyLock::new(|| {
-    compiled("(?i)&(?:#x(?P<hex>[0-9a-f]{1,6})|#(?P<number>[0-9]{1,7})|(?P<name>[a-z]{2,6}));")
+    compiled("(?i)&(?:#x(?P<hex>[0-9a-f]{1,6})|#(?P<number>[0-9]{1,7})|(?P<name>[a-z]{2,6}[0-9]{0,2}));")
 });
 /// A sign that Markdown or JSON escapes: `max\_size`.
 static ESCAPED: LazyLock<Regex> = LazyLock::new(|| compiled(r#"\\([_*#<>`"'~])"#));
+/// The sign between two cells of separated values.
+static SEPARATOR: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?P<b>[^\s,;])[,;](?P<a>[^\s,;\d])|(?P<word>[^\s,;\d])[,;](?P<figure>\d)"));
+/// What opens and closes a comment of a program, at the beginning and at the end of a line.
+static COMMENT: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?m)^[ \t]*/\*+!?(?:[ \t]|$)|(?:^|[ \t])\*+/[ \t]*$"));
+/// What colours a line in a terminal. Its first character is not stored.
+static COLOUR: LazyLock<Regex> = LazyLock::new(|| compiled(r"\[\d{0,3}(?:;\d{1,3}){0,4}m"));
 /// The lines around a block of code.
 static FENCE: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?m)^[ \t>]*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*$"));
-/// A line with a string as JSON, YAML and TOML write it, with or without its name. Between single quotes, YAML doubles those
-/// of the string.
-static STRING: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(concat!(
-        r#"^\s*(?:-\s+)?(?:["']?(?P<name>[\w.-]{1,60})["']?\s*[:=]\s*)?"#,
-        r#"(?:(?P<string>"(?:[^"\\]|\\.)*")|'(?P<plain>(?:[^']|'')*)')\s*,?\s*$"#,
-    ))
-});
-
-fn compiled(pattern: &str) -> Regex {
+pub(super) fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is part of the program, and a test compiles it")
 }
 
@@ -145,14 +164,14 @@ pub(super) fn peeled(text: &str) -> Option<String> {
         .or_else(|| replaced(&MARK, text, "$kept"))
 }
 
-/// What is inside the emphasis of a whole text: `_…_`, `**…**`.
+/// What is inside the emphasis of a whole text: `_…_`, `**…**`, `== … ==`.
 fn emphasised(text: &str) -> Option<&str> {
-    ["**", "__", "*", "_"].into_iter().find_map(|sign| text.strip_prefix(sign)?.strip_suffix(sign))
+    ["**", "__", "*", "_", "="].into_iter().find_map(|sign| text.strip_prefix(sign)?.strip_suffix(sign))
 }
 
 /// What is inside the element that encloses a whole text.
 fn enclosed(text: &str) -> Option<&str> {
-    if !text.starts_with('<') {
+    if !text.starts_with(['<', '[']) {
         return None;
     }
     let found = ENCLOSED.captures(text)?;
@@ -178,109 +197,143 @@ fn unquoted(text: &str) -> Option<String> {
     Some(bare.join("\n"))
 }
 
-/// A text with what it links, what elements of HTML contain, its strings of JSON and its cells of tables as paragraphs of
+/// A text with what it links, what elements of HTML contain, its strings of data and its cells of tables as paragraphs of
 /// their own.
 pub fn set_apart(text: &str) -> Cow<'_, str> {
-    if !has_wrappers(text) && !text.contains(['|', '\'']) {
+    if !has_wrappers(text) && !text.contains(['|', '\'', '\t', ',', ';']) {
         return Cow::Borrowed(text);
     }
     let mut apart = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let strings = strings(line);
         if strings.is_empty() {
-            let is_row = line.trim_start().starts_with('|');
-            apart.push_str(&if is_row { Cow::Owned(line.replace('|', "\n\n")) } else { Cow::Borrowed(line) });
+            apart_in(line, &mut apart);
         }
         for string in strings {
             apart.extend(["\n\n", string.as_str(), "\n\n"]);
         }
     }
-    Cow::Owned(without_wrappers(&apart, "\n\n"))
+    Cow::Owned(if has_wrappers(&apart) { without_wrappers(&apart, "\n\n") } else { apart })
+}
+
+/// Adds a line with its fields and cells as paragraphs.
+fn apart_in(line: &str, apart: &mut String) {
+    let mut from = 0;
+    for (place, text) in fields(line) {
+        apart.push_str(&cells(&line[from..place.start]));
+        apart.extend(["\n\n", text.as_str(), "\n\n"]);
+        from = place.end;
+    }
+    apart.push_str(&cells(&line[from..]));
+}
+
+/// A line with its cells as paragraphs: those of tables, and those of files with separated values, which put no blank behind
+/// the sign between them.
+fn cells(line: &str) -> Cow<'_, str> {
+    let is_row = line.contains('\t') || line.trim_start().starts_with('|') || line.contains(" | ");
+    let line = if is_row { Cow::Owned(line.replace(['|', '\t'], "\n\n")) } else { Cow::Borrowed(line) };
+    if SEPARATOR.is_match(&line) {
+        Cow::Owned(SEPARATOR.replace_all(&line, "$b$word\n\n$a$figure").into_owned())
+    } else {
+        line
+    }
 }
 
 fn has_wrappers(text: &str) -> bool {
-    text.contains(['<', '&', '[', '\\', '`', '~', '"'])
+    text.contains(['<', '&', '[', '\\', '`', '~', '"']) || text.contains("*/") || text.contains("/*")
 }
 
 fn without_wrappers(text: &str, between: &str) -> String {
-    let text = TAG.replace_all(text, between);
+    let text = STRUCK.replace_all(text, between);
+    let text = TAG.replace_all(&text, between);
     let text = LINK.replace_all(&text, |link: &Captures<'_>| {
         if between == " " { link[1].to_owned() } else { format!("{between}{}{between}", &link[1]) }
     });
     let text = FENCE.replace_all(&text, "");
+    let text = COMMENT.replace_all(&text, between);
+    let text = COLOUR.replace_all(&text, "");
     let text = ESCAPED.replace_all(&text, "$1");
+    let text = ENTITY.replace_all(&text, entity);
+    // `&amp;quot;` was written twice in HTML.
     ENTITY.replace_all(&text, entity).into_owned()
+}
+
+/// The characters of entities of HTML, by their names.
+const NAMED: [(&str, &str); 44] = [
+    ("quot", "\""),
+    ("amp", "&"),
+    ("lt", "<"),
+    ("gt", ">"),
+    ("nbsp", " "),
+    ("ensp", " "),
+    ("emsp", " "),
+    ("thinsp", " "),
+    ("apos", "'"),
+    ("lsquo", "‘"),
+    ("rsquo", "’"),
+    ("sbquo", "‚"),
+    ("ldquo", "“"),
+    ("rdquo", "”"),
+    ("bdquo", "„"),
+    ("laquo", "«"),
+    ("raquo", "»"),
+    ("ndash", "–"),
+    ("mdash", "—"),
+    ("hellip", "…"),
+    ("bull", "•"),
+    ("middot", "·"),
+    ("shy", ""),
+    ("zwj", ""),
+    ("zwnj", ""),
+    ("szlig", "ß"),
+    ("euro", "€"),
+    ("pound", "£"),
+    ("yen", "¥"),
+    ("deg", "°"),
+    ("micro", "µ"),
+    ("times", "×"),
+    ("divide", "÷"),
+    ("minus", "−"),
+    ("plusmn", "±"),
+    ("le", "≤"),
+    ("ge", "≥"),
+    ("ne", "≠"),
+    ("rarr", "→"),
+    ("larr", "←"),
+    ("frac12", "½"),
+    ("sup2", "²"),
+    ("sup3", "³"),
+    ("percnt", "%"),
+];
+/// The accents of letters in entities, behind the letter: `&uuml;`.
+const ACCENTS: [(&str, char); 8] = [
+    ("uml", '\u{308}'),
+    ("acute", '\u{301}'),
+    ("grave", '\u{300}'),
+    ("circ", '\u{302}'),
+    ("tilde", '\u{303}'),
+    ("cedil", '\u{327}'),
+    ("ring", '\u{30a}'),
+    ("caron", '\u{30c}'),
+];
+
+/// The character of an entity with a name.
+fn named(name: &str) -> Option<String> {
+    let letter = || {
+        let (letter, accent) = name.split_at_checked(1)?;
+        let (_, mark) = ACCENTS.iter().find(|(name, _)| *name == accent)?;
+        Some(format!("{letter}{mark}"))
+    };
+    NAMED.iter().find(|(known, _)| *known == name).map(|(_, sign)| (*sign).to_owned()).or_else(letter)
 }
 
 /// The character that an entity of HTML stands for; an unknown one stays.
 fn entity(found: &Captures<'_>) -> String {
     let coded = |name: &str, radix| {
         let digits = found.name(name)?;
-        u32::from_str_radix(digits.as_str(), radix).ok().and_then(char::from_u32)
+        u32::from_str_radix(digits.as_str(), radix).ok().and_then(char::from_u32).map(String::from)
     };
-    let named = || {
-        Some(match found.name("name")?.as_str() {
-            "quot" => '"',
-            "amp" => '&',
-            "lt" => '<',
-            "gt" => '>',
-            "nbsp" => ' ',
-            "apos" => '\'',
-            "lsquo" => '‘',
-            "rsquo" => '’',
-            "ldquo" => '“',
-            "rdquo" => '”',
-            "ndash" => '–',
-            "mdash" => '—',
-            "hellip" => '…',
-            _ => return None,
-        })
-    };
+    let named = || found.name("name").and_then(|name| named(name.as_str()));
     let sign = coded("hex", 16).or_else(|| coded("number", 10)).or_else(named);
-    sign.map_or_else(|| found[0].to_owned(), String::from)
-}
-
-/// The string of a text that has no other one: `"…"`, `{"text": "…"}`.
-fn sole_string(text: &str) -> Option<String> {
-    let mut strings = strings(text);
-    let is_sole = strings.len() == 1;
-    strings.pop().filter(|_| is_sole)
-}
-
-/// The strings of a line, or of a text, that is a value of JSON or names one.
-fn strings(text: &str) -> Vec<String> {
-    let text = text.trim();
-    if !text.contains(['"', '\'']) {
-        return Vec::new();
-    }
-    if let Some(found) = STRING.captures(text) {
-        let holds = found.name("name").is_none_or(|name| !denies(name.as_str()));
-        let string = || match found.name("plain") {
-            Some(plain) => Some(plain.as_str().replace("''", "'")),
-            None => serde_json::from_str(&found["string"]).ok(),
-        };
-        return holds.then(string).flatten().into_iter().collect();
-    }
-    let mut found = Vec::new();
-    if text.starts_with(['{', '[']) {
-        let value = serde_json::from_str(text.trim_end_matches(','));
-        collect(value.unwrap_or_default(), &mut found);
-    }
-    found
-}
-
-/// The strings of a value. The parser bounds its depth.
-fn collect(value: Value, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) => found.push(text),
-        Value::Array(values) => values.into_iter().for_each(|value| collect(value, found)),
-        Value::Object(values) => {
-            values.into_iter().filter(|(name, _)| !denies(name)).for_each(|(_, value)| collect(value, found));
-        }
-        _ => {}
-    }
-}
-
-fn denies(name: &str) -> bool {
-    DENYING.contains(&&*name.trim().to_ascii_lowercase())
+    sign.unwrap_or_else(|| found[0].to_owned())
 }

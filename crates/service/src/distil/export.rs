@@ -64,10 +64,17 @@ pub(crate) async fn candidate(write: &mut Write<'_>, line: CandidateLine) -> Tak
             return Err(format!("exchange `{}` of the candidate is not here", evidence.exchange).into());
         }
     }
-    if let Some((memory, _)) = &candidate.memory
-        && write.memory(memory).await?.is_none()
-    {
-        return Err(format!("memory `{memory}` of the candidate is not here").into());
+    if let Some((memory, _)) = &candidate.memory {
+        let Some(present) = write.memory(memory).await? else {
+            return Err(format!("memory `{memory}` of the candidate is not here").into());
+        };
+        if present.purged {
+            return Err(format!("memory `{memory}` of the candidate was purged here").into());
+        }
+    }
+    let forgotten = write.store().history().forgotten_texts().await?;
+    if candidate.any_text(|text| forgotten.are_in(text)) {
+        return Err(format!("candidate `{}` says what was forgotten here", candidate.id).into());
     }
     write.import_candidate(candidate, &session);
     Ok(true)

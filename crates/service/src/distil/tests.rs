@@ -1,6 +1,6 @@
 //! Candidates over a real store in a temporary folder: what is kept, decided, and taken back.
 
-use crate::history::tests::{batch, exchange, project, session, with_service};
+use crate::history::tests::{batch, exchange, project, session, with_another, with_service};
 use crate::memories::handbook;
 use crate::use_cases::exported;
 use crate::*;
@@ -201,6 +201,74 @@ fn what_a_transcript_lost_can_be_restored_and_what_was_forgotten_is_in_no_revisi
         }
         assert_eq!(rendered(&service).await, [], "nothing is left to tell of");
         service.memories.restore(&caller(), &memories[0]).await.unwrap();
+    });
+}
+
+#[test]
+fn an_import_brings_back_no_citation_that_was_removed() {
+    with_service(async |service| {
+        let (_, candidates) = distilled(&service, "s").await;
+        let [_, _, all] = &candidates[..] else { panic!("{candidates:?}") };
+        let memory = accepted(&service, [all]).await[0];
+        let earlier = exported(&service).await;
+        let places: Vec<ExchangeId> = all.evidence.iter().map(|evidence| evidence.exchange).collect();
+        let rest_on = async |service: &Service, evidence: &[ExchangeId]| {
+            let patch = Patch { evidence: Some(evidence.to_vec()), ..Patch::default() };
+            service.memories.update(&caller(), &memory, patch).await.unwrap();
+        };
+        rest_on(&service, &places[2..]).await;
+        let later = exported(&service).await;
+        let refused = service.import(&earlier, Run::Real).await.unwrap().skipped;
+        assert_eq!(refused.len(), 2, "{refused:?}");
+        assert_eq!(service.memories.evidence_of(&memory).await.unwrap(), &places[2..]);
+        with_another(async |other| {
+            assert_eq!(other.import(&later, Run::Real).await.unwrap().skipped, []);
+            assert_eq!(other.memories.evidence_of(&memory).await.unwrap(), &places[2..]);
+            assert_eq!(exported(&other).await, later);
+        })
+        .await;
+        // Whoever cites it again means it.
+        rest_on(&service, &places).await;
+        let again = exported(&service).await;
+        with_another(async |other| {
+            assert_eq!(other.import(&again, Run::Real).await.unwrap().skipped, []);
+            assert_eq!(other.memories.evidence_of(&memory).await.unwrap().len(), 3);
+        })
+        .await;
+    });
+}
+
+#[test]
+fn an_import_brings_back_no_words_of_what_was_purged_or_forgotten() {
+    with_service(async |service| {
+        let (_, candidates) = distilled(&service, "s").await;
+        let [_, first, all] = &candidates[..] else { panic!("{candidates:?}") };
+        let memory = accepted(&service, [first]).await[0];
+        let lines = exported(&service).await;
+        service.memories.purge(&caller(), &memory, Vec::new()).await.unwrap();
+        service.import(&lines, Run::Real).await.unwrap();
+        let (purged, _) = service.distilling.candidate(&first.id).await.unwrap();
+        assert_eq!((purged.text.as_str(), purged.memory), ("", None));
+        let forget = Forget { text: Some("all of them".to_owned()), ..Forget::default() };
+        service.history.forget(&forget, Run::Real).await.unwrap();
+        let left = service.base.store.candidates().by_id(&all.id).await.unwrap();
+        assert_eq!(left, None, "no exchange says it, and the claim did");
+        // A home that has the memory alone, and destroys it.
+        with_another(async |other| {
+            let memories: Vec<String> =
+                lines.iter().filter(|line| !line.contains(r#""kind":"candidate""#)).cloned().collect();
+            other.import(&memories, Run::Real).await.unwrap();
+            other.memories.purge(&caller(), &memory, Vec::new()).await.unwrap();
+            other.history.forget(&forget, Run::Real).await.unwrap();
+            other.import(&lines, Run::Real).await.unwrap();
+            let gone = async |candidate: &Candidate| {
+                other.base.store.candidates().by_id(&candidate.id).await.unwrap().is_none()
+            };
+            assert!(gone(first).await, "its memory was purged");
+            assert!(gone(all).await, "its words were forgotten");
+            assert_eq!(other.memories.evidence_of(&memory).await.unwrap(), []);
+        })
+        .await;
     });
 }
 

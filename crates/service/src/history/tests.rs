@@ -25,12 +25,15 @@ async fn open(folder: &Path) -> Service {
 
 /// Runs a test over a service of its own.
 pub(crate) fn with_service(test: impl AsyncFnOnce(Service)) {
+    run(with_another(test));
+}
+
+/// Runs a part of a test over a service of its own.
+pub(crate) async fn with_another(test: impl AsyncFnOnce(Service)) {
     let folder = tempfile::tempdir().unwrap();
-    run(async {
-        let service = open(folder.path()).await;
-        test(service.clone()).await;
-        service.close().await.unwrap();
-    });
+    let service = open(folder.path()).await;
+    test(service.clone()).await;
+    service.close().await.unwrap();
 }
 
 pub(crate) fn project() -> Project {

@@ -24,9 +24,10 @@ pub(super) async fn rest_on(
     exchanges: &[ExchangeId],
 ) -> Result<bool, ServiceError> {
     let wanted = known(write, exchanges).await?;
-    let is_changed = present(write, memory).await? != wanted;
+    let before = present(write, memory).await?;
+    let is_changed = before != wanted;
     if is_changed {
-        write.cite_alone(memory, &Vec::from_iter(wanted), session);
+        write.cite_alone(memory, &wanted, &before, session);
     }
     Ok(is_changed)
 }

@@ -1,14 +1,17 @@
-//! What is to know about passages of documents: those that repeat what a memory no longer says, and the flags of their texts.
+//! What is to know about evidence: passages of documents and exchanges of past sessions that repeat what a memory no longer
+//! says, and the flags of passages.
 
 use std::collections::BTreeMap;
 
 use super::guard;
 use crate::{Memories, ServiceError};
-use cerebro_core::domain::{ChunkId, Flag, MemoryId, Scope};
+use cerebro_core::domain::{ChunkId, ExchangeId, Flag, MemoryId, Scope};
 use cerebro_core::sameness;
 
-/// Most passages that are compared at once.
-const PASSAGES_MAX: usize = 50;
+/// Most passages or exchanges that are compared at once.
+const TEXTS_MAX: usize = 50;
+/// How much of an exchange is compared, in bytes from its beginning: each kilobyte costs about a millisecond.
+const EXCHANGE_BYTES_MAX: usize = 16 * 1024;
 
 /// What is to know about a passage before it is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,21 +29,52 @@ impl Memories {
         &self,
         passages: &[(ChunkId, Scope)],
     ) -> Result<BTreeMap<ChunkId, PassageNotice>, ServiceError> {
-        let passages = &passages[..passages.len().min(PASSAGES_MAX)];
+        let passages = &passages[..passages.len().min(TEXTS_MAX)];
         let ids: Vec<ChunkId> = passages.iter().map(|(id, _)| *id).collect();
         let mut notices = BTreeMap::new();
         for chunk in self.base.store.chunks().by_ids(&ids).await? {
             let Some((_, scope)) = passages.iter().find(|(id, _)| *id == chunk.id) else { continue };
-            let mut parts = sameness::parts(&chunk.text);
             // A short text is known behind its title only, which is the heading here.
-            if let Some(heading) = chunk.heading.rsplit(" › ").next().filter(|heading| !heading.is_empty())
-            {
-                parts.extend(sameness::parts(&format!("{heading}\n\n{}", chunk.text.as_str())));
-            }
-            let corrected = guard::corrected_in(&self.base.store, scope, parts).await?;
-            let old = corrected.first().copied();
+            let heading = chunk.heading.rsplit(" › ").next().filter(|heading| !heading.is_empty());
+            let behind = heading.map(|heading| format!("{heading}\n\n{}", chunk.text.as_str()));
+            let texts = [chunk.text.as_str(), behind.as_deref().unwrap_or_default()];
+            let old = self.holds_instead(scope, &texts).await?;
             notices.insert(chunk.id, PassageNotice { old, flags: chunk.flags });
         }
         Ok(notices)
+    }
+
+    /// Of some exchanges, given with their scopes, those that repeat a corrected or superseded text in their first 16 KiB; each
+    /// with the memory that says what holds now. What was said stays as it is.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn outdated_exchanges(
+        &self,
+        exchanges: &[(ExchangeId, Scope)],
+    ) -> Result<BTreeMap<ExchangeId, MemoryId>, ServiceError> {
+        let mut outdated = BTreeMap::new();
+        if !self.base.store.tombstones().may_be_any().await? {
+            return Ok(outdated);
+        }
+        let exchanges = &exchanges[..exchanges.len().min(TEXTS_MAX)];
+        let ids: Vec<ExchangeId> = exchanges.iter().map(|(id, _)| *id).collect();
+        for full in self.base.store.exchanges().by_ids(&ids).await? {
+            let id = full.exchange.id;
+            let Some((_, scope)) = exchanges.iter().find(|(given, _)| *given == id) else { continue };
+            let (beginning, _) = full.text.slice_bytes(0, EXCHANGE_BYTES_MAX);
+            let now = self.holds_instead(scope, &[beginning.as_str()]).await?;
+            outdated.extend(now.map(|now| (id, now)));
+        }
+        Ok(outdated)
+    }
+
+    /// The memory that says what holds now, if one of these texts repeats what was corrected or superseded.
+    async fn holds_instead(&self, scope: &Scope, texts: &[&str]) -> Result<Option<MemoryId>, ServiceError> {
+        if !self.base.store.tombstones().may_be_any().await? {
+            return Ok(None);
+        }
+        let parts = texts.iter().flat_map(|text| sameness::parts(text)).collect();
+        Ok(guard::corrected_in(&self.base.store, scope, parts).await?.first().copied())
     }
 }

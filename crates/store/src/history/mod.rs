@@ -43,6 +43,7 @@ pub(super) struct HistoryChanges {
     gone_exchanges: Vec<ExchangeId>,
     sources: Vec<Source>,
     tombstones: Vec<HistoryTombstone>,
+    lifted: Vec<HistoryTombstone>,
     forgotten: Vec<ForgottenText>,
 }
 
@@ -60,6 +61,11 @@ impl HistoryChanges {
     /// Records that something was forgotten.
     pub fn bury(&mut self, tombstones: impl IntoIterator<Item = HistoryTombstone>) {
         self.tombstones.extend(tombstones);
+    }
+
+    /// Removes tombstones, because somebody said again what they stand for.
+    pub fn lift(&mut self, tombstones: impl IntoIterator<Item = HistoryTombstone>) {
+        self.lifted.extend(tombstones);
     }
 
     /// Writes a session. If it is written twice, the last state counts, together with the first `before`.
@@ -107,6 +113,12 @@ impl Part for HistoryChanges {
         commit.add(statement::COMMIT_UNREAD_SOURCES, "unread_sessions", &self.unread, |id| {
             id.as_str().to_owned()
         });
+        commit.add(
+            statement::COMMIT_LIFTED_HISTORY,
+            "lifted_history",
+            &self.lifted,
+            history_tombstone_record,
+        );
         commit.add(
             statement::COMMIT_HISTORY_TOMBSTONES,
             "history_tombstones",

@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
+use super::super::marks::{print_marks, repeating};
 use super::super::selection::ProjectArgs;
 use super::super::{CommandContext, Outcome, within};
 use crate::answer::{
@@ -193,6 +194,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
         vec![shown(&hit.id), shown(&hit.date), shown(agent), shown(session), shown(&hit.title)]
     });
     context.output.table(&table, "no past session mentions it")?;
+    print_marks(context, answer.hits.iter().map(|hit| (&hit.id, &hit.marks)));
     Ok(Outcome::Done)
 }
 
@@ -254,9 +256,15 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
             let (id, text) = (exchange.id.raw(), shown(&exchange.text));
             context.output.text(&format!("\n--- {id} ---\n{text}"))?;
         }
-        return Ok(Outcome::Done);
+    } else {
+        show_exchanges(context, &whole.exchanges)?;
     }
-    show_exchanges(context, &whole.exchanges).map(|()| Outcome::Done)
+    for exchange in &whole.exchanges {
+        if let Some(now) = &exchange.old {
+            context.output.note(&repeating(exchange.id.raw(), now));
+        }
+    }
+    Ok(Outcome::Done)
 }
 
 /// Shows a session's exchanges in one table and what they prove in another.

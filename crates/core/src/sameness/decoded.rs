@@ -1,0 +1,169 @@
+//! Encodings in which a text may be written: as an address, as a mail, with the escapes of a string, as one word. A text is
+//! decoded once; then it is read like any other. It is read as it is written, too, so nothing is lost where a text only looks
+//! encoded.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use regex::{Captures, Regex};
+
+use super::{quoted::denies, wrappers::compiled};
+
+/// How often a sign must join the letters of one word, or the case change in it, before it is read as several words:
+/// `the-heron-is-fed-at-noon`, but not `read-only` or `src/store`.
+const JOINTS_MIN: usize = 4;
+/// The signs that may join words.
+const JOINTS: [char; 5] = ['_', '-', '.', '+', '/'];
+/// Most words of a line that may be several words each: in a sentence, `A_B_C_D_E` is a name.
+const JOINED_WORDS_MAX: usize = 3;
+/// From how many bytes that are written in hexadecimal digits a text counts as encoded: `100%25` may be prose.
+const ENCODED_MIN: usize = 2;
+
+/// A line that goes on in the next one: by the sign of quoted-printable text, or in the middle of a word.
+static BROKEN: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"=\r?\n|(?P<before>\p{Ll})-\r?\n[ \t]*(?P<after>\p{Ll})"));
+/// An escape of JSON, C, Python or a shell.
+static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r#"\\(?:u\{?(?P<code>[0-9a-fA-F]{4,6})\}?|x(?P<byte>[0-9a-fA-F]{2})|(?P<sign>[nrt"'/ ]))"#)
+});
+
+/// The text that a text encodes. `None` if it encodes none.
+pub(super) fn decoded(text: &str) -> Option<String> {
+    let is_broken = ["=\n", "=\r\n", "-\n", "-\r\n"].into_iter().any(|end| text.contains(end));
+    let joined = if is_broken { BROKEN.replace_all(text, "$before$after") } else { Cow::Borrowed(text) };
+    let plain = from_hex(&joined, '=').map_or(joined, Cow::Owned);
+    let mut found = String::with_capacity(plain.len());
+    for line in plain.split_inclusive('\n') {
+        let may_join = line.split_whitespace().nth(JOINED_WORDS_MAX).is_none();
+        for word in line.split_inclusive(char::is_whitespace) {
+            let end = word.trim_end().len();
+            found.push_str(&words_of(&word[..end], may_join));
+            found.push_str(&word[end..]);
+        }
+    }
+    let found = if found.contains('\\') { ESCAPE.replace_all(&found, unescaped).into_owned() } else { found };
+    (found != text).then_some(found)
+}
+
+/// What one word encodes: the values of an address or, if it may join some, several words.
+fn words_of(word: &str, may_join: bool) -> Cow<'_, str> {
+    if word.contains('%')
+        && let Some(plain) = from_hex(&word.replace('+', " "), '%')
+    {
+        return Cow::Owned(format!("\n\n{}\n\n", values(&plain)));
+    }
+    if !may_join {
+        return Cow::Borrowed(word);
+    }
+    let is_joint = |joint: &char| word.matches(*joint).count() >= JOINTS_MIN;
+    match JOINTS.iter().find(|joint| is_joint(joint)) {
+        Some(joint) => Cow::Owned(word.replace(*joint, " ")),
+        None => by_case(word),
+    }
+}
+
+/// The values of an address as paragraphs: `…?note=One%20two&page=3`. Those of a name that denies are left out.
+fn values(address: &str) -> String {
+    let value = |part: &str| match part.split_once('=') {
+        Some((name, _)) if denies(name) => String::new(),
+        Some((name, value)) if name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) => {
+            value.to_owned()
+        }
+        _ => part.to_owned(),
+    };
+    address.split(['?', '&']).map(value).collect::<Vec<_>>().join("\n\n")
+}
+
+/// A word as several words, if each of them begins with a capital or a figure: `theHeronIsFedAt12`.
+fn by_case(word: &str) -> Cow<'_, str> {
+    let begins = |before: char, c: char| {
+        before.is_lowercase() && c.is_uppercase()
+            || before.is_alphabetic() && c.is_numeric()
+            || before.is_numeric() && c.is_uppercase()
+    };
+    let pairs = || word.chars().zip(word.chars().skip(1));
+    if pairs().filter(|(before, c)| begins(*before, *c)).count() < JOINTS_MIN {
+        return Cow::Borrowed(word);
+    }
+    let mut apart: String = word.chars().take(1).collect();
+    for (before, c) in pairs() {
+        if begins(before, c) {
+            apart.push(' ');
+        }
+        apart.push(c);
+    }
+    Cow::Owned(apart)
+}
+
+/// The text whose bytes are partly written as a sign with two hexadecimal digits. `None` if too few are, or if they are no
+/// text.
+fn from_hex(text: &str, sign: char) -> Option<String> {
+    if text.matches(sign).count() < ENCODED_MIN {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let byte_of = |digits: &[u8]| match digits {
+        [high, low, ..] => u8::try_from(digit(*high)? * 16 + digit(*low)?).ok(),
+        _ => None,
+    };
+    let mut found = Vec::with_capacity(text.len());
+    let (mut rest, mut encoded) = (text.as_bytes(), 0);
+    while let Some((first, after)) = rest.split_first() {
+        let byte = (char::from(*first) == sign).then(|| byte_of(after)).flatten();
+        encoded += usize::from(byte.is_some());
+        found.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    (encoded >= ENCODED_MIN).then(|| String::from_utf8(found).ok()).flatten()
+}
+
+/// The character that an escape stands for; an unknown one stays.
+fn unescaped(found: &Captures<'_>) -> String {
+    let code = found.name("code").or_else(|| found.name("byte"));
+    let sign = match (code, found.name("sign").map(|sign| sign.as_str())) {
+        (Some(code), _) => u32::from_str_radix(code.as_str(), 16).ok().and_then(char::from_u32),
+        (None, Some("n" | "r")) => Some('\n'),
+        (None, Some("t")) => Some(' '),
+        (None, sign) => sign.and_then(|sign| sign.chars().next()),
+    };
+    sign.map_or_else(|| found[0].to_owned(), String::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_encoding_is_read() {
+        for (encoded, text) in [
+            ("The%20heron%20is%20%22fed%22", "The heron is \"fed\""),
+            (
+                "https://a.example/n?id=3&note=The+heron%20is%20fed",
+                "https://a.example/n\n\n3\n\nThe heron is fed",
+            ),
+            ("f%C3%BCr%20alle", "für alle"),
+            ("The heron=20is =22fed=22 at =\nnoon", "The heron is \"fed\" at noon"),
+            ("The heron is fed be-\n  fore noon", "The heron is fed before noon"),
+            (r#"The heron\nis \"fed\" at\tnoon \u0026 so on"#, "The heron\nis \"fed\" at noon & so on"),
+            ("the_heron_is_fed_at_noon", "the heron is fed at noon"),
+            ("note: the-heron-is-fed-at-noon!", "note: the heron is fed at noon!"),
+            ("theHeronIsFedAt12", "the Heron Is Fed At 12"),
+        ] {
+            assert_eq!(decoded(encoded).as_deref().map(str::trim), Some(text), "{encoded}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_encoded_stays() {
+        for text in [
+            "The heron is fed at 5% of noon, a=b and c == d",
+            "100%25 of it",
+            "read-only, well-known and src/store/mod.rs",
+            "it is src/a/b/c/d/e or A_B_C_D_E or theHeronIsFedAt12",
+            "getUserById of cache_size",
+            "a \\d+ of %zz%zz",
+            "%ff%fe",
+        ] {
+            assert_eq!(decoded(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Strings of data: of JSON, YAML, TOML, CSV, SQL, attributes and calls, without the value or the name around them.
+//!
+//! Prose quotes, too: `nobody says "so" any more`. A string of data has signs of data on both sides.
+
+use std::{ops::Range, sync::LazyLock};
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::wrappers::compiled;
+
+/// Names of values that do not hold, or hold only in some place.
+const DENYING: [&str; 31] = [
+    "before", "old", "was", "former", "formerly", "previous", "previously", "earlier", "until", "replaced",
+    "superseded", "corrected", "instead", "wrong", "incorrect", "false", "not", "never", "deprecated",
+    "outdated", "stale", "removed", "obsolete", "production", "prod", "staging", "test", "dev", "windows",
+    "linux", "macos",
+];
+/// Names of values that say what the others are about.
+const TITLES: [&str; 5] = ["title", "name", "key", "subject", "topic"];
+/// Most strings of JSON inside each other that are read.
+const DEPTH_MAX: usize = 4;
+/// Most quotes inside one string that are looked at.
+const QUOTES_MAX: usize = 32;
+/// The signs that enclose strings.
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+
+/// A line with one string as JSON, YAML and TOML write it, with or without its name. Between single quotes, YAML doubles those
+/// of the string.
+static STRING: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"^\s*(?:-\s+)?(?:["']?(?P<name>[\w.-]{1,60})["']?\s*[:=]\s*)?"#,
+        r#"(?:(?P<string>"(?:[^"\\]|\\.)*")|'(?P<plain>(?:[^']|'')*)')\s*,?\s*$"#,
+    ))
+});
+
+/// Whether a name says that its value does not hold, or holds only in some place: `old`, `old_rule`.
+pub(super) fn denies(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    name.split(|c: char| !c.is_alphanumeric()).any(|word| DENYING.contains(&word))
+}
+
+/// The string of a text that has no other one: `"…"`, `{"text": "…"}`.
+pub(super) fn sole_string(text: &str) -> Option<String> {
+    let mut strings = strings(text);
+    let is_sole = strings.len() == 1;
+    strings.pop().filter(|_| is_sole)
+}
+
+/// The strings of a line, or of a text, that is a value of JSON or names one.
+pub(super) fn strings(text: &str) -> Vec<String> {
+    let text = text.trim();
+    if !text.contains(['"', '\'']) {
+        return Vec::new();
+    }
+    if let Some(found) = STRING.captures(text) {
+        let holds = found.name("name").is_none_or(|name| !denies(name.as_str()));
+        let string = || match found.name("plain") {
+            Some(plain) => Some(plain.as_str().replace("''", "'")),
+            None => serde_json::from_str(&found["string"]).ok(),
+        };
+        return holds.then(string).flatten().into_iter().collect();
+    }
+    let mut found = Vec::new();
+    collect_json(text.trim_end_matches(','), DEPTH_MAX, &mut found);
+    found
+}
+
+/// Adds the strings of a text that is an object or a list of JSON. Returns whether it is one.
+fn collect_json(text: &str, depth: usize, found: &mut Vec<String>) -> bool {
+    let value = text.starts_with(['{', '[']).then(|| serde_json::from_str(text).ok()).flatten();
+    value.map(|value| collect(value, depth, found)).is_some()
+}
+
+/// The strings of a value, in order, after those that say what it is about. The parser bounds the depth of a value.
+fn collect(value: Value, depth: usize, found: &mut Vec<String>) {
+    match value {
+        // A string may be JSON in turn.
+        Value::String(text) => {
+            let is_json = depth > 0 && collect_json(text.trim(), depth - 1, found);
+            if !is_json {
+                found.push(text);
+            }
+        }
+        Value::Array(values) => values.into_iter().for_each(|value| collect(value, depth, found)),
+        Value::Object(values) => {
+            let mut values: Vec<(String, Value)> =
+                values.into_iter().filter(|(name, _)| !denies(name)).collect();
+            values.sort_by_key(|(name, _)| !TITLES.contains(&&*name.to_ascii_lowercase()));
+            for (_, value) in values {
+                collect(value, depth, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The strings of data in a line, each with its place: a value with its name, a cell, an argument.
+pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
+    let (mut found, mut from) = (Vec::new(), 0);
+    while let Some(at) = line[from..].find(QUOTES).map(|at| from + at) {
+        from = at + 1;
+        if opens(&line[..at])
+            && let Some(end) = closing(line, at)
+        {
+            from = end + 1;
+            if !names(&line[at..=end], &line[from..]) {
+                found.push((at..from, unescaped(&line[at..=end])));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a string of data may begin behind this beginning of a line.
+fn opens(before: &str) -> bool {
+    // Python, Rust and SQL put a letter before some strings.
+    let is_prefix = |c: char| matches!(c, 'r' | 'R' | 'f' | 'F' | 'b' | 'u' | 'E' | 'N' | '@' | '$');
+    let without = before.strip_suffix(is_prefix).filter(|rest| !rest.ends_with(char::is_alphanumeric));
+    let before = without.unwrap_or(before);
+    if before.ends_with('\t') || begins_value(before) {
+        return true;
+    }
+    let bare = before.trim_end();
+    if let Some(call) = bare.strip_suffix('(') {
+        return !denies(split_name(call).1);
+    }
+    let Some((named, is_assigned)) = ["=>", ":=", "=", ":"]
+        .into_iter()
+        .find_map(|sign| Some((bare.strip_suffix(sign)?.trim_end(), sign.contains('='))))
+    else {
+        return false;
+    };
+    let (beyond, name) = split_name(named);
+    // In prose, only the last word of what is said before a colon would be the name.
+    !name.is_empty() && !denies(name) && (is_assigned || begins_value(beyond))
+}
+
+/// Whether a value, or its name, may begin behind this beginning of a line.
+fn begins_value(before: &str) -> bool {
+    let bare = before.trim();
+    matches!(bare, "" | "-" | "*" | "+") || bare.ends_with(['{', '[', ',', ';', '|'])
+}
+
+/// The text before a name at the end of a text, and that name without its quotes.
+fn split_name(text: &str) -> (&str, &str) {
+    let bare = text.trim_end_matches(QUOTES);
+    let rest = bare.trim_end_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    (rest.trim_end_matches(QUOTES), &bare[rest.len()..])
+}
+
+/// The place of the quote that closes the string which begins at a place of a line.
+fn closing(line: &str, start: usize) -> Option<usize> {
+    let quote = line[start..].chars().next()?;
+    let mut from = start + 1;
+    for _ in 0..QUOTES_MAX {
+        let at = from + line[from..].find(quote)?;
+        let escapes = line[start + 1..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
+        let is_doubled = line[at + 1..].starts_with(quote);
+        let after = &line[at + 1..];
+        if escapes % 2 == 0 && !is_doubled && (closes(after) || names(&line[start..at], after)) {
+            return Some(at);
+        }
+        from = at + if is_doubled { 2 } else { 1 };
+    }
+    None
+}
+
+/// Whether a string before this end of a line is the name of a value: no prose quotes one word and goes on with a colon.
+fn names(string: &str, after: &str) -> bool {
+    after.trim_start().starts_with(':') && !string.contains(' ')
+}
+
+/// Whether a string of data may end before this end of a line.
+fn closes(after: &str) -> bool {
+    let rest = after.trim_start();
+    let is_attribute = || {
+        let name =
+            rest.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
+        rest.len() < after.len() && name.len() < rest.len() && name.starts_with('=')
+    };
+    rest.is_empty()
+        || after.starts_with('\t')
+        || rest.starts_with([',', ';', ')', ']', '}', '|', '/', '>', '#'])
+        || is_attribute()
+}
+
+/// What a string with its quotes says.
+fn unescaped(string: &str) -> String {
+    if let Ok(text) = serde_json::from_str(string) {
+        return text;
+    }
+    let quote = &string[..1];
+    let text = string[1..string.len() - 1].replace(&quote.repeat(2), quote);
+    text.replace(&format!("\\{quote}"), quote)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "The heron is fed";
+
+    fn found(line: &str) -> Vec<String> {
+        fields(line).into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn strings_of_data_are_found_with_and_without_names() {
+        for line in [
+            "1,\"The heron is fed\",done",
+            "rule = \"The heron is fed\" # so it is",
+            "rule = '''The heron is fed'''",
+            "INSERT INTO notes VALUES (1, 'The heron is fed', NULL);",
+            "remember(\"The heron is fed\")",
+            "memory.save(text=\"The heron is fed\", tags=[])",
+            "level=info msg=\"The heron is fed\" at=noon",
+            "<note id=\"7\" text=\"The heron is fed\"/>",
+            "{ text: 'The heron is fed', id: 7 },",
+            "{'text': 'The heron is fed'}",
+            "  - note: \"The heron is fed\"",
+            "print(f'The heron is fed')",
+            "7\t\"The heron is fed\"\tx",
+            "key => `The heron is fed`,",
+        ] {
+            let texts: Vec<String> =
+                found(line).iter().map(|text| text.trim_matches('\'').to_owned()).collect();
+            assert!(texts.iter().any(|text| text == TEXT), "{line}: {texts:?}");
+        }
+        assert_eq!(found(r#"3,"He said ""no"" to it",x"#), [r#"He said "no" to it"#]);
+        assert_eq!(found(r#"a = "He said \"no\" to it""#), [r#"He said "no" to it"#]);
+        assert_eq!(found(r#"a = "He said "no" to it";"#), [r#"He said "no" to it"#]);
+    }
+
+    #[test]
+    fn quotations_of_prose_and_values_that_do_not_hold_are_none() {
+        for line in [
+            "Nobody says \"The heron is fed\" any more",
+            "It is not so: \"The heron is fed\"",
+            "It is not so that \"The heron is fed\"",
+            "old = \"The heron is fed\"",
+            "old_rule: \"The heron is fed\"",
+            "{ before: 'The heron is fed' }",
+            "assert rule != \"The heron is fed\"",
+            "if rule == \"The heron is fed\" then",
+            "not(\"The heron is fed\")",
+            "the heron's food isn't the keeper's",
+        ] {
+            assert_eq!(found(line), [""; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn json_inside_json_is_read_and_what_it_is_about_comes_first() {
+        let inner =
+            serde_json::json!({ "content": "It is fed.", "title": "Heron", "old": "It is not." }).to_string();
+        let text = serde_json::json!({ "id": 7, "payload": inner }).to_string();
+        assert_eq!(strings(&text), ["Heron", "It is fed."]);
+    }
+}
