@@ -167,6 +167,8 @@ pub struct Saved {
     pub near: Vec<Text>,
     /// How many secrets and private texts were left out.
     pub redacted: Option<u64>,
+    /// What was ignored of the arguments, such as texts that Cerebro had shown.
+    pub ignored: Vec<Text>,
 }
 
 /// A text that was replaced.

@@ -15,12 +15,13 @@ mod strip;
 
 use std::path::PathBuf;
 
-use cerebro_core::domain::Timestamp;
+use cerebro_core::domain::{SessionId, Timestamp};
 use cerebro_core::operation::Operation;
+use cerebro_core::text::framed;
 use serde_json::{Value, json};
 
 pub use step::StepReport;
-pub use strip::{framed, strip};
+pub use strip::strip;
 
 /// The event in which Gemini CLI lets a hook complete the arguments of a tool call.
 pub const BEFORE_TOOL: &str = "BeforeTool";
@@ -192,7 +193,9 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
     if task.is_none() && report.is_none() && !reads_transcript {
         return None;
     }
-    let session = text("session_id").or_else(|| text("conversation_id"))?.to_owned();
+    // Without an id that a session can have, the daemon would take it for the session of the person at the command line.
+    let session = text("session_id").or_else(|| text("conversation_id"));
+    let session = session.filter(|id| SessionId::parse(id).is_ok())?.to_owned();
     let cwd = text("cwd").or_else(|| input["workspace_roots"][0].as_str()).map(PathBuf::from);
     let source = text("source").unwrap_or_default().to_owned();
     Some(Event { task, report, session, cwd, transcript, reads_transcript, source })
@@ -270,6 +273,8 @@ mod tests {
         for (event, input) in [
             ("UserPromptSubmit", json!({"session_id": "s", "prompt": "<hook_context>x</hook_context>"})),
             ("UserPromptSubmit", json!({"prompt": "no session"})),
+            ("UserPromptSubmit", json!({"session_id": "a\nb", "prompt": "no session's id"})),
+            ("SessionStart", json!({"session_id": "s".repeat(129)})),
             ("PreToolUse", json!({"session_id": "s"})),
             ("SessionStart", json!(7)),
         ] {

@@ -1,22 +1,13 @@
-//! Frames the context for agents, and removes such frames from texts: what Cerebro or the agent's program has shown
-//! must not come back as a memory.
+//! Removes from texts what Cerebro or the agent's program has shown: it must not come back as a memory.
 
 use cerebro_core::text;
 use cerebro_transcript::{HOST_ELEMENTS, is_of_host};
 
-/// The name of the frame around Cerebro's context. [`strip`] recognises the context by it.
-const FRAME: &str = "cerebro-context";
-/// The framed context for an agent. Nothing inside can close the frame or open another.
-pub fn framed(context: &str) -> String {
-    format!("<{FRAME}>\n{}\n</{FRAME}>", text::inert(context).trim())
-}
-
-/// The text without injected elements. If Cerebro's frame is not closed, the rest of the text is removed. An element of
-/// another program that is not closed stays, because the user may be writing about it.
+/// The text without injected frames and elements. One that is not closed stays, because the user may be writing about it.
 pub fn strip(text: &str) -> String {
-    let mut rest = without(text.to_owned(), FRAME, true);
+    let mut rest = text::unframed(text).into_owned();
     for name in HOST_ELEMENTS {
-        rest = without(rest, name, false);
+        rest = without(rest, name);
     }
     rest.trim().to_owned()
 }
@@ -28,24 +19,22 @@ pub fn asked(prompt: &str) -> Option<String> {
 
 /// The summary in the output of a compaction, without the model's analysis.
 pub fn summary(text: &str) -> String {
-    let text = without(text.to_owned(), "analysis", false);
+    let text = without(text.to_owned(), "analysis");
     let inner = element(&text, "summary", 0).map(|(_, start, end, _)| text[start..end].trim().to_owned());
     inner.filter(|inner| !inner.is_empty()).unwrap_or_else(|| text.trim().to_owned())
 }
 
-fn without(text: String, name: &str, to_the_end: bool) -> String {
+fn without(text: String, name: &str) -> String {
     let mut out = String::new();
     let mut from = 0;
     while let Some((begin, _, _, after)) = element(&text, name, from) {
         out.push_str(&text[from..begin]);
         from = after;
     }
-    if from == 0 && !to_the_end {
+    if from == 0 {
         return text;
     }
-    let rest = &text[from..];
-    let end = if to_the_end { rest.find(&format!("<{name}>")).unwrap_or(rest.len()) } else { rest.len() };
-    out.push_str(&rest[..end]);
+    out.push_str(&text[from..]);
     out
 }
 
@@ -80,7 +69,12 @@ mod tests {
             ("<hook_context>a\nb</hook_context>\nAsk", "Ask"),
             ("Ask<system-reminder>x</system-reminder> more", "Ask more"),
             ("a <system-reminder> is what?", "a <system-reminder> is what?"),
-            ("Ask <cerebro-context>\n# Memory cut of", "Ask"),
+            ("Ask <cerebro-context>\n# Memory cut of", "Ask <cerebro-context>\n# Memory cut of"),
+            ("<hook_context>a <cerebro-context>\nhalf</hook_context>\nAsk", "Ask"),
+            (
+                "<cerebro-context>\nhalf\nWhat? <cerebro-context>\n- x\n</cerebro-context>",
+                "<cerebro-context>\nhalf\nWhat?",
+            ),
             ("<hook_context>a<hook_context>b</hook_context>c</hook_context>d", "d"),
             ("<hook_context>a</hook_context>b<hook_context>c</hook_context>", "b"),
             ("<system-reminder></system-reminder>", ""),
@@ -89,7 +83,9 @@ mod tests {
         ] {
             assert_eq!(strip(text), want, "{text}");
         }
-        assert_eq!(strip(&format!("before {} after", framed("# Memory\n- x"))), "before  after");
+        let frame = text::framed("# Memory\n- x");
+        assert_eq!(strip(&format!("before {frame} after")), "before  after");
+        assert_eq!(strip(&format!("<system-reminder>{frame}</system-reminder>\nAsk")), "Ask");
     }
 
     #[test]
@@ -116,7 +112,7 @@ mod tests {
     /// A tag of Cerebro or of an agent's program: opening or closing, each letter in any case, with extra blanks,
     /// attributes and brackets.
     fn tag() -> impl Strategy<Value = String> {
-        let ours = [FRAME, "|im_start|", "|im_end|", "system"];
+        let ours = ["cerebro-context", "|im_start|", "|im_end|", "system"];
         let names: Vec<&str> = HOST_ELEMENTS.into_iter().chain(HOST_ELEMENTS_AT_EDGES).chain(ours).collect();
         let open = ("[<＜﹤]{1,3}[ \t\n]{0,2}", "/?[ ]?");
         let close = "[ \u{200b}]{0,2}( a=\"[b<>]?\")?/?[>＞﹥]{0,3}";
@@ -147,7 +143,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_inside_ends_the_frame_or_opens_another(context in spliced()) {
-            let text = framed(&context);
+            let text = text::framed(&context);
             let inside = text.strip_prefix("<cerebro-context>\n").unwrap();
             let inside = inside.strip_suffix("\n</cerebro-context>").unwrap();
             prop_assert!(!inside.contains(['<', '＜', '﹤']), "{text}");

@@ -2,6 +2,8 @@
 //!
 //! Pure: the caller passes in the time. Unknown arguments are named in the reply.
 
+mod frames;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
@@ -39,6 +41,8 @@ pub struct Arguments {
     names: Names,
     /// How many secrets were redacted in names.
     redacted: usize,
+    /// The arguments from which Cerebro's own frames were taken out.
+    unframed: Vec<String>,
 }
 
 /// Which instant of its day a date means.
@@ -60,7 +64,7 @@ pub enum Names {
 impl Arguments {
     /// The arguments of a call.
     pub fn new(map: Map<String, Value>, names: Names) -> Self {
-        Self { map, read: BTreeSet::new(), names, redacted: 0 }
+        Self { map, read: BTreeSet::new(), names, redacted: 0, unframed: Vec::new() }
     }
 
     /// Redacts a name among a person's arguments, if it may not be stored yet.
@@ -100,7 +104,7 @@ impl Arguments {
         self.redacted
     }
 
-    /// The names of arguments that were not read.
+    /// The names of arguments that were not read, and of those of which a part was taken out: see [`Self::unframe`].
     pub fn ignored(&self) -> Vec<String> {
         self.unknown(|_| false)
     }
@@ -110,8 +114,7 @@ impl Arguments {
         self.read.retain(|name| !names.contains(&name.as_str()));
     }
 
-    /// The names of arguments that were not read and that the tool does not have. A failed call may not have read all
-    /// of its own arguments.
+    /// As [`Self::ignored`], without the arguments that the tool has: a failed call may not have read all of its own.
     pub fn unknown(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
         let known = |name: &String| self.read.contains(name) || is_known(name);
         let mut unknown = self.map.keys().filter(|name| !known(name));
@@ -120,6 +123,7 @@ impl Arguments {
             0 => {}
             more => named.push(format!("… {more} more")),
         }
+        named.extend(self.unframed.iter().map(|name| frames::note(name)));
         named
     }
 

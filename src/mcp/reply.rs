@@ -86,7 +86,7 @@ impl Reply {
         }
     }
 
-    /// Adds the unknown arguments, if any.
+    /// Adds what was ignored of the arguments, if anything.
     #[must_use]
     pub fn ignored(self, ignored: &[String]) -> Self {
         if ignored.is_empty() {
@@ -158,10 +158,10 @@ pub(super) fn frame(name: &str, fact: &mut Value) {
 }
 
 fn named(ignored: &[String]) -> String {
-    format!("ignored unknown arguments: {}", ignored.join(", "))
+    format!("ignored: {}", ignored.join(", "))
 }
 
-/// The message of an error with the unknown arguments, because one of them may be a misspelling.
+/// The message of an error with what was ignored of the arguments, because one of them may be a misspelling.
 pub fn with_ignored(message: String, ignored: &[String]) -> String {
     if ignored.is_empty() { message } else { format!("{message}; {}", named(ignored)) }
 }

@@ -89,6 +89,7 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn session_end(call: &mut Call) -> Answer {
+    call.arguments.unframe();
     call.take_session()?;
     let id = call.caller.session.clone();
     let summary = call.arguments.nonblank("summary")?;
@@ -114,6 +115,7 @@ pub(super) async fn session_end(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn session_summary(call: &mut Call) -> Answer {
+    call.arguments.unframe();
     call.take_session()?;
     let id = call.caller.session.clone();
     let content = call.arguments.content()?;
@@ -191,6 +193,7 @@ fn former_project(former: &Project, count: i64, now: &Project, is_person: bool) 
 
 pub(super) async fn save(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
+    arguments.unframe();
     let title = arguments.needed("title")?;
     let content = arguments.needed_content()?;
     let supersedes = arguments.memory_ids("supersedes")?;
@@ -297,6 +300,7 @@ fn superseded(reply: Reply, superseded: &[Memory]) -> Reply {
 
 pub(super) async fn update(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
+    arguments.unframe();
     let id = arguments.memory_id()?;
     let patch = Patch {
         title: arguments.text("title")?,
@@ -637,6 +641,7 @@ fn entry_line(entry: &Entry, marks: &[Mark]) -> String {
 }
 
 pub(super) async fn save_prompt(call: &mut Call) -> Answer {
+    call.arguments.unframe();
     let content = call.arguments.needed_content()?;
     let project = call.arguments.project()?;
     call.take_session()?;

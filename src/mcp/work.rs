@@ -319,20 +319,29 @@ pub(super) async fn close(call: &mut Call) -> AnswerTo<of::WorkClose> {
     let outcome = call.arguments.choice("outcome", &outcomes)?.unwrap_or(Outcome::Done);
     let text = call.arguments.text("text")?;
     let actor = person(call);
-    let (work, taken) = closed(call, &actor, &id, CloseWork { outcome, text }).await?;
-    Ok(work::Closed { work: piece(&work, None), memories: taken.into_iter().map(Text::from).collect() })
+    let Ended { work, memories, .. } = closed(call, &actor, &id, CloseWork { outcome, text }).await?;
+    Ok(work::Closed { work: piece(&work, None), memories: memories.into_iter().map(Text::from).collect() })
 }
 
-/// Closes a piece of work and offers its findings to memory. Returns the ids of the memories that resulted.
+/// A piece of work that was closed.
+pub(super) struct Ended {
+    pub work: Work,
+    /// Whether it was not closed in this way before.
+    pub is_new: bool,
+    /// The ids of the memories that its findings became.
+    pub memories: Vec<String>,
+}
+
+/// Closes a piece of work and offers its findings to memory.
 pub(super) async fn closed(
     call: &Call,
     actor: &Actor,
     id: &WorkId,
     close: CloseWork,
-) -> Result<(Work, Vec<String>), ServiceError> {
-    let work = call.service.journal.close(actor, id, close).await?;
+) -> Result<Ended, ServiceError> {
+    let (work, is_new) = call.service.journal.close(actor, id, close).await?;
     let taken = call.service.journal.offer(&call.caller, actor, id).await?;
-    Ok((work, taken.iter().map(ToString::to_string).collect()))
+    Ok(Ended { work, is_new, memories: taken.iter().map(ToString::to_string).collect() })
 }
 
 pub(super) async fn fork(call: &mut Call) -> AnswerTo<of::WorkFork> {

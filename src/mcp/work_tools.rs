@@ -113,13 +113,14 @@ pub(super) async fn note(call: &mut Call) -> Answer {
 }
 
 async fn added(call: &mut Call) -> Answer {
+    call.arguments.unframe();
     let event = call.arguments.needed("event")?;
     let actor = caller(call);
     let work = work_of_note(call, &actor).await?;
     let text = call.arguments.text("text")?;
     match (event.as_str(), work) {
         ("intent", Some(work)) => return intent(call, &actor, &work, text).await,
-        ("intent", None) => {
+        ("intent" | "confirmed" | "failed" | "done" | "abandoned", None) => {
             return Err(ArgumentError::new("work", None, "name one, or begin one with work_begin").into());
         }
         ("confirmed", Some(work)) => {
@@ -132,15 +133,13 @@ async fn added(call: &mut Call) -> Answer {
         }
         ("done" | "abandoned", Some(work)) => {
             let outcome = if event == "done" { Outcome::Done } else { Outcome::Abandoned };
-            let was_closed = call.service.journal.show(&actor, &work).await?.work.outcome == Some(outcome);
-            let close = CloseWork { outcome, text };
-            let (closed, taken) = closed(call, &actor, &work, close).await?;
+            let ended = closed(call, &actor, &work, CloseWork { outcome, text }).await?;
             return Ok(Reply::saying(format!("closed work `{work}`"))
-                .lines(taken.iter().map(|id| format!("remembered: `{id}`")))
+                .lines(ended.memories.iter().map(|id| format!("remembered: `{id}`")))
                 .fact("work", work.as_str())
-                .fact("seq", closed.seq)
-                .fact("outcome", if was_closed { "unchanged" } else { "recorded" })
-                .fact("memories", taken));
+                .fact("seq", ended.work.seq)
+                .fact("outcome", if ended.is_new { "recorded" } else { "unchanged" })
+                .fact("memories", ended.memories));
         }
         _ => {}
     }

@@ -308,3 +308,20 @@ fn a_repetition_is_seen_among_many_of_the_same_title() {
     let again = ask(&mut agent, 0);
     assert_eq!((again.str("outcome"), again.str("id")), ("unchanged", first.as_str()), "{again:?}");
 }
+
+#[test]
+fn what_cerebro_had_shown_is_not_saved_again_and_the_reply_says_so() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let frame = "<cerebro-context>\n- the gannet nests\n</cerebro-context>";
+    let half = "Half of it: <cerebro-context>\n- the gannet\n\nWhat is `</cerebro-context>`?";
+    let saved = agent.ok("mem_save", json!({ "title": "Mine", "content": format!("{half}\n{frame}") }));
+    assert_eq!(agent.get(saved.str("id"))["content"], half);
+    assert_eq!(saved["ignored"], json!(["content: what Cerebro had shown"]), "{saved:?}");
+    saved.assert_in_both(&["content: what Cerebro had shown"]);
+    let refused = agent.call("mem_save", json!({ "title": "Nothing of mine", "content": frame }));
+    assert!(refused.is_error && refused.text.contains("what Cerebro had shown"), "{refused:?}");
+    let printed = home.json(&["save", "By hand", &format!("Mine.\n{frame}")]);
+    assert_eq!(agent.get(printed["id"].as_str().unwrap())["content"], "Mine.");
+    assert_eq!(printed["ignored"], json!(["content: what Cerebro had shown"]), "{printed}");
+}

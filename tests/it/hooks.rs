@@ -218,6 +218,18 @@ fn a_prompt_is_kept_in_the_session_of_the_agents_own_client() {
 }
 
 #[test]
+fn a_report_without_the_id_of_a_session_is_not_taken_for_the_persons() {
+    let home = Home::new();
+    save(&home, "The person's own");
+    for id in [json!("x".repeat(129)), json!("a\nb"), json!(" "), json!(7), json!(null)] {
+        let input = json!({ "session_id": id, "cwd": home.work(), "prompt": "Mend the pier" }).to_string();
+        assert_eq!(hook(&home, "claude-code", "UserPromptSubmit", input.as_bytes()), "");
+    }
+    assert_eq!(home.json(&["prompts"])["prompts"], json!([]));
+    assert_eq!(home.json(&["work", "list", "--state", "all"])["works"], json!([]));
+}
+
+#[test]
 fn recalled_text_is_not_saved_again() {
     let home = Home::new();
     save(&home, "The gannet nests on the pier");
@@ -228,7 +240,6 @@ fn recalled_text_is_not_saved_again() {
         format!("{context}\n\nAsk the ostrich"),
         format!("<hook_context>{}</hook_context>\n\nAsk the emu", context.replace('<', "&lt;")),
         format!("<hook_context>{context}</hook_context>"),
-        context[..context.len() / 2].to_owned(),
     ] {
         report(&home, "gemini-cli", "BeforeAgent", "g", json!({ "prompt": prompt }));
     }
@@ -236,6 +247,19 @@ fn recalled_text_is_not_saved_again() {
     let mut contents: Vec<_> = prompts.iter().map(|prompt| prompt["content"].as_str().unwrap()).collect();
     contents.sort_unstable();
     assert_eq!(contents, ["Ask the emu", "Ask the ostrich"]);
+}
+
+#[test]
+fn a_half_copied_frame_takes_nothing_of_a_prompt_along() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let half = "<cerebro-context>\nUnfinished: \"a\" (codex)\nLast request\n\nWhat does the heron mean?";
+    let whole = "<cerebro-context>\n- the gannet\n</cerebro-context>";
+    for (agent, event) in [("claude-code", "UserPromptSubmit"), ("gemini-cli", "BeforeAgent")] {
+        report(&home, agent, event, agent, json!({ "prompt": format!("{half}\n{whole}") }));
+    }
+    let prompts = home.json(&["prompts"])["prompts"].as_array().unwrap().clone();
+    assert_eq!(prompts.iter().filter(|prompt| prompt["content"] == half).count(), 2, "{prompts:?}");
 }
 
 #[test]

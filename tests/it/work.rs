@@ -273,3 +273,18 @@ fn a_note_goes_to_the_task_that_the_session_began_last_and_still_holds() {
     assert_ne!(noted["work"].as_str(), Some(first.as_str()));
     assert_ne!(noted["work"].as_str(), Some(second.as_str()));
 }
+
+#[test]
+fn what_only_work_can_have_asks_for_work_where_there_is_none() {
+    let home = Home::with_config("[work]\ntools = true\n");
+    let mut agent = home.agent();
+    for event in ["intent", "confirmed", "failed", "done", "abandoned"] {
+        let words = agent.refused("work_note", json!({ "event": event, "key": "k" }));
+        assert!(words.contains("`work`") && words.contains("work_begin"), "{event}: {words}");
+    }
+    let begun = agent.ok("work_begin", json!({ "title": "Mend the pier" }));
+    for outcome in ["recorded", "unchanged"] {
+        let closed = agent.ok("work_note", json!({ "event": "done", "work": begun.str("work") }));
+        assert_eq!(closed["outcome"], outcome, "{closed:?}");
+    }
+}

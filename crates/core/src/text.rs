@@ -2,6 +2,7 @@
 //! character, whatever the text.
 
 mod comparable;
+mod frame;
 mod inert;
 mod moment;
 mod near;
@@ -14,6 +15,7 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
 pub use comparable::comparable;
+pub use frame::{framed, unframed};
 pub use inert::{inert, strip_hidden};
 pub use moment::{duration, parse_moment};
 pub use near::nearest;
@@ -109,6 +111,17 @@ pub fn cut_chars(text: &str, max: usize) -> Cow<'_, str> {
     out.push_str(&text[..bytes]);
     out.push(ELLIPSIS);
     Cow::Owned(out)
+}
+
+/// What follows a folder in the path of something below it; `None` for the folder itself and for what is elsewhere. Both
+/// kinds of separators count, because the path may be of another system.
+pub fn below<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
+    const SEPARATORS: [char; 2] = ['/', '\\'];
+    if folder.is_empty() {
+        return None;
+    }
+    let below = path.strip_prefix(folder.trim_end_matches(SEPARATORS))?.strip_prefix(SEPARATORS)?;
+    (!below.is_empty()).then_some(below)
 }
 
 /// A count and its noun in agreement: `1 hit`, `2 hits`, `0 live memories`. Only the last word changes, by the
@@ -366,6 +379,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_path_below_a_folder_is_told_without_it() {
+        for (folder, path, want) in [
+            ("/w", "/w/src/a.rs", Some("src/a.rs")),
+            ("/w/", "/w/a", Some("a")),
+            ("C:\\w", "C:\\w\\a", Some("a")),
+            ("/", "/etc/a", Some("etc/a")),
+            ("/w", "/wide/a", None),
+            ("/w", "/w", None),
+            ("/w", "/w/", None),
+            ("/w", "a", None),
+            ("", "/a", None),
+        ] {
+            assert_eq!(below(folder, path), want, "{folder} {path}");
+        }
+    }
 
     #[test]
     fn control_characters_go_but_newline_and_tab() {

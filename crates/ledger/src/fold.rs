@@ -1,8 +1,8 @@
-//! Folds events into a state: one pure, total function. It handles every kind of work, including unknown ones.
-//! Kinds differ only in what comes next; see [`mod@crate::hint`].
+//! Folds events into a state: one pure function, for every kind of work and every event. Only the hint treats kinds
+//! differently, when it says what comes next: see [`mod@crate::hint`].
 //!
-//! Reports may arrive in another order than things happened. What a state says of the newest of something (request,
-//! test, content of a file, plan) is therefore decided by when it happened, not by when it was recorded.
+//! Reports may arrive in another order than things happened. So the newest request, test, plan or content of a file is the
+//! one that happened last, not the one that was recorded last.
 
 use std::collections::VecDeque;
 
@@ -53,8 +53,13 @@ fn is_known(kind: &str) -> bool {
     crate::step::KINDS.contains(&kind)
 }
 
+/// As much of a text, or of an id that an agent gave, as a state keeps.
+fn bounded(text: &str) -> &str {
+    text::cut_bytes(text, TEXT_BYTES_MAX)
+}
+
 fn timed(at: Timestamp, text: &str) -> TimedText {
-    TimedText { at, text: text::cut_bytes(text, TEXT_BYTES_MAX).to_owned() }
+    TimedText { at, text: bounded(text).to_owned() }
 }
 
 fn claim(holder: &str, fence: u64, at: Timestamp) -> ClaimState {
@@ -98,9 +103,9 @@ impl State {
             Step::Called { call, .. } => self.end_call(at, call.as_deref()),
             Step::ModelEnded { call, .. } => self.end_call(at, Some(call)),
             Step::Planned { steps } => self.plan(at, steps),
-            Step::StepAdded { text, task } => self.add_step(text, task.as_ref()),
+            Step::StepAdded { text, task } => self.add_step(text, task.as_deref().map(bounded)),
             Step::StepSet { step, task, standing, text } => {
-                self.set_step((*step, task.as_ref()), *standing, text.as_deref());
+                self.set_step((*step, task.as_deref().map(bounded)), *standing, text.as_deref());
             }
             Step::Compacted { .. } => self.compactions += 1,
             Step::Connected => self.lost = None,
@@ -154,14 +159,14 @@ impl State {
         self.last.retain(|last| !last.text.starts_with(CLOSED));
     }
 
-    /// The work continues as a piece of its own: nobody holds it, it is open, and it has no late events yet.
+    /// The work continues in a new piece. Nobody holds that yet, it is open, and it has no late events.
     fn forked(&mut self) {
         self.claims.clear();
         (self.closed, self.late) = (None, 0);
     }
 
-    /// Adds an entry to what was done last. If it is the outcome of a command whose end was recorded without one,
-    /// it replaces that entry.
+    /// Adds an entry to what was done last. A command may end twice: first without an outcome, then with it. The second
+    /// entry replaces the first.
     fn note_last(&mut self, at: Timestamp, step: &Step) {
         let Some(line) = line(step, self.directory.as_deref()) else { return };
         if let Step::Ran { call: Some(_), command, ending, .. } = step
@@ -229,9 +234,9 @@ impl State {
         let Step::Ran { call, command, ending, tests, .. } = step else { return };
         self.end_call(at, call.as_deref());
         let was_run_after = self.was_run_after(at, command);
-        let command = text::cut_bytes(command, TEXT_BYTES_MAX);
+        let command = bounded(command);
         if let Some(tests) = tests {
-            // The outcome of a run whose end was recorded without one may come from the transcript, with the moment at
+            // A hook may report the end of a run without its outcome. The transcript then has the outcome, and the moment at
             // which the run began.
             let is_its_outcome = |last: &TestState| last.ending == Ending::Unknown && last.command == command;
             let before = self.test.as_ref();
@@ -298,6 +303,7 @@ impl State {
     }
 
     fn begin_call(&mut self, at: Timestamp, call: &str, tool: &str, what: &str) {
+        let call = bounded(call);
         // It has ended: by itself, or with its turn.
         if let Some(ended) = self.ended_calls.iter().position(|ended| ended == call) {
             self.ended_calls.remove(ended);
@@ -311,7 +317,7 @@ impl State {
             self.under_way.remove(0);
             self.calls_unkept = self.calls_unkept.saturating_add(1);
         }
-        let what = text::cut_bytes(what, TEXT_BYTES_MAX).to_owned();
+        let what = bounded(what).to_owned();
         let place = self.under_way.partition_point(|other| other.at <= at);
         self.under_way.insert(place, CallState { call: call.to_owned(), tool: tool.to_owned(), what, at });
     }
@@ -319,51 +325,64 @@ impl State {
     /// Whether a call was under way; now it is not.
     fn forget_call(&mut self, call: Option<&str>) -> bool {
         let before = self.under_way.len();
+        let call = call.map(bounded);
         self.under_way.retain(|under_way| call != Some(under_way.call.as_str()));
         self.under_way.len() < before
     }
 
     fn end_call(&mut self, at: Timestamp, call: Option<&str>) {
-        // If its beginning was not reported yet, it will be. After the end of the turn that changes nothing.
+        // Its beginning may be reported later, so that it must be known as ended. After the end of the turn, a beginning
+        // counts for nothing anyway.
         if let Some(call) = call
             && !self.forget_call(Some(call))
             && !self.has_turn_ended_after(at)
         {
-            // It may be one that is not kept.
+            // Its beginning may have been dropped for newer ones.
             self.calls_unkept = self.calls_unkept.saturating_sub(1);
-            push(&mut self.ended_calls, text::cut_bytes(call, TEXT_BYTES_MAX).to_owned(), CALLS_MAX);
+            push(&mut self.ended_calls, bounded(call).to_owned(), CALLS_MAX);
         }
     }
 
-    fn add_step(&mut self, text: &str, task: Option<&String>) {
-        let text = text::cut_bytes(text, TEXT_BYTES_MAX).to_owned();
-        let is_it = |step: &&mut PlanStep| step.is_ahead && step.task.as_ref() == task;
-        if let Some(step) = self.steps.iter_mut().find(is_it) {
-            (step.text, step.is_ahead) = (text, false);
-        } else if self.steps.len() < STEPS_MAX {
-            let number = u32::try_from(self.steps.len() + 1).unwrap_or(u32::MAX);
-            let task = task.map(|task| text::cut_bytes(task, TEXT_BYTES_MAX).to_owned());
-            self.steps.push(PlanStep { number, text, standing: Standing::Pending, task, is_ahead: false });
-        }
-    }
-
-    fn set_step(&mut self, (number, task): (u32, Option<&String>), standing: Standing, text: Option<&str>) {
-        let is_meant = |step: &PlanStep| match task {
-            Some(task) => step.task.as_ref() == Some(task),
-            None => step.number == number,
-        };
-        // Hooks run side by side, so the report of a task's change may arrive before that of the task.
-        if let Some(task) = task.filter(|_| !self.steps.iter().any(is_meant) && self.steps.len() < STEPS_MAX)
-        {
-            self.add_step(&format!("task {task}"), Some(task));
-            if let Some(step) = self.steps.last_mut() {
-                step.is_ahead = true;
+    /// Adds a step to the plan. If a change of its task was reported before the task, it is there already, without its text.
+    fn add_step(&mut self, text: &str, task: Option<&str>) {
+        let ahead = self.steps.iter_mut().find(|step| step.is_ahead && step.task.as_deref() == task);
+        match ahead {
+            Some(step) => (step.text, step.is_ahead) = (bounded(text).to_owned(), false),
+            None => {
+                self.new_step(text, task);
             }
         }
-        let Some(step) = self.steps.iter_mut().rev().find(|step| is_meant(step)) else { return };
+    }
+
+    /// Appends a step, if the plan has room for it.
+    fn new_step(&mut self, text: &str, task: Option<&str>) -> Option<&mut PlanStep> {
+        if self.steps.len() >= STEPS_MAX {
+            return None;
+        }
+        let number = u32::try_from(self.steps.len() + 1).unwrap_or(u32::MAX);
+        let (text, task) = (bounded(text).to_owned(), task.map(str::to_owned));
+        self.steps.push(PlanStep { number, text, standing: Standing::Pending, task, is_ahead: false });
+        self.steps.last_mut()
+    }
+
+    fn set_step(&mut self, (number, task): (u32, Option<&str>), standing: Standing, text: Option<&str>) {
+        let is_meant = |step: &PlanStep| match task {
+            Some(task) => step.task.as_deref() == Some(task),
+            None => step.number == number,
+        };
+        let step = match (self.steps.iter().rposition(is_meant), task) {
+            (Some(at), _) => &mut self.steps[at],
+            // Hooks run side by side, so the report of a task's change may arrive before that of the task.
+            (None, Some(task)) => {
+                let Some(step) = self.new_step(&format!("task {task}"), Some(task)) else { return };
+                step.is_ahead = true;
+                step
+            }
+            (None, None) => return,
+        };
         step.standing = standing;
         if let Some(text) = text {
-            text::cut_bytes(text, TEXT_BYTES_MAX).clone_into(&mut step.text);
+            bounded(text).clone_into(&mut step.text);
         }
         // Progress on a step lifts a block.
         if standing != Standing::Pending {
@@ -376,7 +395,7 @@ impl State {
     }
 
     fn gate(&mut self, name: &str, standing: Standing, text: Option<&String>) {
-        let text = text.map(|text| text::cut_bytes(text, TEXT_BYTES_MAX).to_owned());
+        let text = text.map(|text| bounded(text).to_owned());
         if let Some(gate) = self.gates.iter_mut().find(|gate| gate.name == name) {
             (gate.standing, gate.text) = (standing, text);
         } else if self.gates.len() < GATES_MAX {
@@ -388,7 +407,7 @@ impl State {
     fn effect(&mut self, seq: u64, step: &Step) {
         let (key, standing) = match step {
             Step::Intent { key, text, repeat } => {
-                let text = text::cut_bytes(text, TEXT_BYTES_MAX).to_owned();
+                let text = bounded(text).to_owned();
                 let (repeat, standing) = (*repeat, IntentStanding::Open);
                 match self.intents.iter_mut().find(|intent| intent.key == *key) {
                     Some(intent) if intent.standing == IntentStanding::Confirmed => {}
@@ -435,27 +454,28 @@ impl State {
         self.blocked.is_some() || self.gates.iter().any(|gate| gate.standing != Standing::Passed)
     }
 
-    /// Whether it was broken off: its turn, a call or its plan has no end. A session that its user ended was not, whatever
-    /// its turn and its plan say; one that left something half-way was, however it ended.
+    /// Whether it was broken off. Anything left half-way counts. An open turn and open steps count only if the session did
+    /// not end: a user who ends it wants no more of them.
     pub fn is_broken_off(&self) -> bool {
         let has_open = self.turn_open || self.next_step().is_some();
         self.is_left_half_way() || (has_open && !self.ended)
     }
 
-    /// Whether the last turn failed, or a call that began has no known end: a command in the background goes on after the
-    /// session.
+    /// Whether the last turn failed, or a call began and its end is not known. Such a call may go on after the session, like
+    /// a command in the background.
     pub fn is_left_half_way(&self) -> bool {
         self.turn_failed.is_some() || !self.under_way.is_empty()
     }
 
-    /// Whether its session ended and left nothing to do: nothing half-way, no open step or effect, nothing to wait for.
+    /// Whether its session ended and left nothing to do: nothing is half-way, no turn, step or effect is open, and nothing
+    /// must be waited for.
     pub fn is_over(&self) -> bool {
         let has_open = self.turn_open || self.next_step().is_some() || self.open_intents().next().is_some();
         self.ended && !self.is_left_half_way() && !has_open && !self.is_waiting()
     }
 
-    /// Whether it was closed as done when its session ended, and something was left half-way: so if a report says that which
-    /// arrived after it was closed.
+    /// Whether it was closed as done when its session ended, although something was left half-way. The report of that
+    /// arrived only after it was closed.
     pub fn was_closed_too_early(&self) -> bool {
         self.closed == Some(Outcome::Done) && self.ended && self.is_left_half_way()
     }

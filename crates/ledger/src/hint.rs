@@ -1,8 +1,8 @@
 //! The hint for the agent that continues: facts of the journal, checked against the world, never orders.
 //!
-//! The text goes into an agent's context: each line is inert ([`inert`]). A text that reads like an instruction is replaced
-//! by a note of its flag; the label before it stays. The whole is bounded: long lines are cut, then the least important
-//! ones are dropped.
+//! The text goes into an agent's context, so each line is inert ([`inert`]). Where a stored text reads like an instruction,
+//! the hint has a note of its flag in its place. The hint has a bound: long lines are cut first, then the least important
+//! lines are dropped.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::{
@@ -12,9 +12,7 @@ use cerebro_core::{
 
 use crate::{
     Action, CallState, Ending, IntentState, Kind, Outcome, Repeat, Standing, State, Unfinished, Work, World,
-    anchor::ROOT_DIGITS_MIN,
-    limits::HINT_BYTES_RANGE,
-    state::{below, short_path},
+    anchor::ROOT_DIGITS_MIN, limits::HINT_BYTES_RANGE, state::short_path,
 };
 
 /// Longest request that is quoted, in characters.
@@ -27,12 +25,12 @@ const LAST_CHARS_MAX: usize = 160;
 const SHORT_BYTES_MAX: usize = 110;
 /// Longest command of a test run, in bytes: what failed follows it.
 const TEST_BYTES_MAX: usize = 80;
-/// The shares of the room to which lines are cut, one after the other, before any is dropped.
+/// Before any line is dropped, long ones are cut to a share of the room: to a fourth, then to a sixth, then to a tenth.
 const SHARES: [usize; 3] = [4, 6, 10];
-/// The share to which what must be said is cut, once nothing else is left.
+/// When only lines are left that must be shown, they are cut to this share.
 const LEAST_SHARE: usize = 16;
-/// The highest rank of the lines that every agent must be given: the effects of unknown outcome, and what was asked, edited,
-/// failed and under way.
+/// The highest rank of the lines that must be shown: effects of unknown outcome, the last request, the edited files, the
+/// failing test, and the newest call under way.
 const NEEDED: u8 = 2;
 /// Most files named in one line.
 const FILES_SHOWN_MAX: usize = 8;
@@ -99,7 +97,7 @@ impl Lines {
     fn add(&mut self, rank: u8, line: Option<String>) {
         if let Some(line) = line {
             let line = inert(&text::one_line(&line)).into_owned();
-            // Each piece was checked before; together they may still read like an instruction.
+            // Each piece was checked before, but the whole line may still read like an instruction.
             let line = match (taint::left_out(&line), line.split_once(": ")) {
                 (None, _) => line,
                 (Some(note), Some((label, _))) => format!("{label}: {note}"),
@@ -261,7 +259,7 @@ fn edited(state: &State) -> Option<String> {
     let more = state.files.len().saturating_sub(files.len());
     let more = if more > 0 { format!(" · and {more} more") } else { String::new() };
     // Paths below it are shown without it.
-    let is_below = |folder: &str, path: &str| below(folder, path).is_some() || !path.starts_with('/');
+    let is_below = |folder: &str, path: &str| text::below(folder, path).is_some() || !path.starts_with('/');
     let has_below = |folder: &&str| state.files.iter().any(|file| is_below(folder, &file.path));
     let folder = state.directory.as_deref().filter(has_below);
     let folder =
@@ -279,8 +277,8 @@ fn last(state: &State) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Last {}: {}", lines.len(), lines.join(" · ")))
 }
 
-/// The effects of unknown outcome, of this work and of the others, those that must not be repeated first; of more than fit
-/// into `max` bytes, the number.
+/// The lines about effects of unknown outcome, of this work and of the others. Those that must not be repeated come first. If
+/// there are more than fit into `max` bytes, the last line has the number of the rest.
 fn effects(state: &State, world: &World, max: usize) -> Vec<String> {
     let own = state.open_intents().map(|intent| (intent, String::new()));
     let others = world.others.iter().flat_map(|other| {
@@ -368,7 +366,7 @@ fn waiting(state: &State) -> Option<String> {
     (!gates.is_empty()).then(|| format!("Gates: {}", gates.join("; ")))
 }
 
-/// The line about what differs from how this work left it.
+/// The line about what has changed since this work stopped: the commit and the files.
 fn changed(state: &State, world: &World) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for file in &state.files {
@@ -426,7 +424,7 @@ fn gaps(state: &State) -> Option<String> {
     Some(format!("Not recorded: {count}{reason}"))
 }
 
-/// The line about what comes next: the request for a session, the plan for other kinds.
+/// The line about what comes next. In a session the last request counts before the plan, in other work after it.
 fn next(work: &Work, state: &State) -> Option<String> {
     if state.closed.is_some() {
         return None;
@@ -446,7 +444,7 @@ fn next(work: &Work, state: &State) -> Option<String> {
     }
 }
 
-/// How long what an agent left that is gone is shown to every session that begins.
+/// The line that says how to close the work of an agent that is gone. Until then, each session that begins is shown it.
 fn until(work: &Work, state: &State) -> Option<String> {
     let is_left = (state.lost.is_some() || state.ended) && state.closed.is_none();
     is_left.then(|| format!("Counts as unfinished until `cerebro work close {}`", work.id))

@@ -118,15 +118,9 @@ pub struct Gaps {
 /// Longest path that is shown whole, in bytes.
 const PATH_BYTES_MAX: usize = 80;
 
-/// What follows a folder in the path of something below it.
-pub(crate) fn below<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
-    const SEPARATORS: [char; 2] = ['/', '\\'];
-    path.strip_prefix(folder.trim_end_matches(SEPARATORS))?.strip_prefix(SEPARATORS)
-}
-
 /// A path on one line: below a folder without that, and of a long one the end, where the name is.
 pub(crate) fn short_path(folder: Option<&str>, path: &str) -> String {
-    let line = text::one_line(folder.and_then(|folder| below(folder, path)).unwrap_or(path));
+    let line = text::one_line(folder.and_then(|folder| text::below(folder, path)).unwrap_or(path));
     match line.len().checked_sub(PATH_BYTES_MAX) {
         Some(extra) if extra > 0 => format!("…{}", &line[line.ceil_char_boundary(extra)..]),
         _ => line,

@@ -38,8 +38,8 @@ const GO_ON: [&str; 18] = [
     "please", "proceed", "sure", "then", "yes",
 ];
 
-/// Whether a request gives a title to a session that had none, or the title of a request that says nothing of what is to be
-/// done, such as "continue".
+/// Whether a request becomes the title of a session's piece of work. It does if there is no title yet, or if the present one
+/// says nothing of what is to be done, such as "continue", and the request does.
 pub fn gives_title(request: &str, title: &str) -> bool {
     title == UNTITLED || (says_nothing(title) && !says_nothing(request))
 }
@@ -49,8 +49,8 @@ pub(crate) fn is_provisional(title: &str) -> bool {
     title == UNTITLED || says_nothing(title)
 }
 
-/// Whether a request is one short word, or only words such as "go on". Writing without spaces and letters of other
-/// alphabets may say much in one word.
+/// Whether a request is one short word, or only words such as "go on". A word with letters other than ASCII does not count
+/// as short: in Chinese or Japanese it may be a whole sentence.
 fn says_nothing(request: &str) -> bool {
     let is_go_on = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
@@ -156,8 +156,8 @@ impl Work {
         holder.or_else(|| self.session.clone())
     }
 
-    /// The name by which it should be found, if any. The name of a session belongs to the piece of work in which
-    /// the session continues, so a closed one need not have it.
+    /// The name by which it should be found, if any. When a session continues in another piece of work, that piece gets the
+    /// name, and the closed one has none.
     pub fn proper_name(&self) -> Option<String> {
         match &self.key {
             Some(key) => Some(key_name(&self.owner, &self.project, key)),
@@ -169,8 +169,8 @@ impl Work {
         }
     }
 
-    /// Whether its name fits it. The project in the name may be a former one: in the project into which that was
-    /// merged, the name may have been taken.
+    /// Whether its name fits its owner, key and session. The project in the name may be a former one: when projects are merged,
+    /// a name that is taken in the other project stays as it was.
     pub fn has_fitting_name(&self) -> bool {
         let (Some(name), Some(key)) = (&self.name, &self.key) else {
             return self.name.is_none() || self.name == self.proper_name();

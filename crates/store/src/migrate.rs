@@ -58,6 +58,11 @@ const MIGRATIONS: &[Migration] = &[
         text: include_str!("../../../schema/0028_work_event_ids.surql"),
     },
     Migration { version: 29, name: "cites", text: include_str!("../../../schema/0029_cites.surql") },
+    Migration {
+        version: 30,
+        name: "work_event_free",
+        text: include_str!("../../../schema/0030_work_event_free.surql"),
+    },
 ];
 
 /// How many migrations a new store gets in its first transaction. The next one removes indexes that these define, which the
@@ -171,14 +176,26 @@ mod tests {
 
     #[test]
     fn events_of_an_older_store_are_found_by_their_ids() {
+        // With indexes, and with a schema.
+        for next in [28, 30] {
+            events_written_before(next);
+        }
+    }
+
+    fn events_written_before(next: u32) {
         let dir = tempfile::tempdir().unwrap();
         let work = WorkId::random();
         let [named, purged] = ["a", "b"].map(|digit| digit.repeat(64));
         run(async {
             let engine = Engine::open(dir.path()).await.unwrap();
             engine.run(statement::MIGRATION_TABLE, Variables::new()).await.unwrap();
-            for migration in MIGRATIONS.iter().take_while(|migration| migration.version < 28) {
+            for migration in MIGRATIONS.iter().take_while(|migration| migration.version < next) {
                 apply(&engine, std::slice::from_ref(migration)).await.unwrap();
+            }
+            for id in [&named, &purged] {
+                let artifact =
+                    format!("CREATE artifact:`{id}` SET data = <bytes>'x', len = 1, at = time::now();");
+                engine.script("test", &artifact, Variables::new()).await.unwrap();
             }
             for (seq, fields) in [
                 (1, format!("artifact: artifact:`{named}`, body: '{{}}'")),
@@ -191,11 +208,6 @@ mod tests {
                 );
                 engine.script("test", &event, Variables::new()).await.unwrap();
             }
-            for id in [&named, &purged] {
-                let artifact =
-                    format!("CREATE artifact:`{id}` SET data = <bytes>'x', len = 1, at = time::now();");
-                engine.script("test", &artifact, Variables::new()).await.unwrap();
-            }
             engine.close().await.unwrap();
 
             let store = Store::open(dir.path(), Timestamp::now, Box::new(|_| {})).await.unwrap();
@@ -203,6 +215,7 @@ mod tests {
             assert_eq!(events.iter().map(|kept| kept.seq).collect::<Vec<_>>(), [1, 2, 3]);
             assert_eq!(store.works().events(&work, 2..=2).await.unwrap(), events[1..2]);
             assert_eq!(store.works().onces(&work, 2..=3).await.unwrap(), ["a0", "a1"]);
+            assert_eq!(events[0].kind, "note");
             assert_eq!(store.artifacts().unreferenced(9).await.unwrap(), [purged]);
             let strays = store.works().strays(9).await.unwrap();
             assert_eq!(

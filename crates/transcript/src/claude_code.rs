@@ -312,7 +312,7 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
             let call = Call {
                 id: record.uuid.owned().unwrap_or_default(),
                 tool: "!".to_owned(),
-                action: Action::Command { line: tool::name(line) },
+                action: Action::Command { line: tool::name(&line) },
                 at: record.timestamp.0,
                 ..Call::default()
             };
@@ -323,7 +323,7 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
             assembler.result(record.parent_uuid.as_str(), answer, source);
         }
         UserText::Interrupt => assembler.stopped(Stop::Person, source),
-        UserText::Summary(summary) => assembler.compaction(summary, source),
+        UserText::Summary(summary) => assembler.compaction(&summary, source),
         UserText::Nothing => {}
     }
 }

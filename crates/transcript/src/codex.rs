@@ -293,7 +293,7 @@ fn user_message(
                 words.push_str(gap);
                 words.push_str(&part);
             }
-            UserText::Summary(summary) => assembler.compaction(summary, Source { at, ..Source::default() }),
+            UserText::Summary(summary) => assembler.compaction(&summary, Source { at, ..Source::default() }),
             _ => {}
         }
     }

@@ -108,7 +108,7 @@ fn user(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
         UserText::Words(words) => {
             assembler.prompt(&words, PromptKind::Typed, source);
         }
-        UserText::Summary(summary) => assembler.compaction(summary, source),
+        UserText::Summary(summary) => assembler.compaction(&summary, source),
         _ => {}
     }
 }

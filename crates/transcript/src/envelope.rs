@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use cerebro_core::text;
+
 /// The kind of a text in the user's turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UserText<'a> {
@@ -11,20 +13,35 @@ pub(crate) enum UserText<'a> {
     /// A slash command, as `/name arguments`.
     Command(String),
     /// A shell command that the person ran with `!`.
-    Shell(&'a str),
+    Shell(Cow<'a, str>),
     /// The output of that command.
     ShellOutput(Cow<'a, str>),
     /// The host's note that the person interrupted.
     Interrupt,
     /// A summary of the talk so far.
-    Summary(&'a str),
+    Summary(Cow<'a, str>),
     /// No words of a person.
     Nothing,
 }
 
+impl UserText<'_> {
+    fn into_owned(self) -> UserText<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Words(text) => UserText::Words(owned(text)),
+            Self::Command(text) => UserText::Command(text),
+            Self::Shell(text) => UserText::Shell(owned(text)),
+            Self::ShellOutput(text) => UserText::ShellOutput(owned(text)),
+            Self::Interrupt => UserText::Interrupt,
+            Self::Summary(text) => UserText::Summary(owned(text)),
+            Self::Nothing => UserText::Nothing,
+        }
+    }
+}
+
 /// Elements that hosts put into the user's turn, whole, none of them a person's words. No other text has elements of
 /// these names, so they are taken out wherever they are.
-pub const HOST_ELEMENTS: [&str; 40] = [
+pub const HOST_ELEMENTS: [&str; 39] = [
     "system-reminder",
     "ide_opened_file",
     "ide_selection",
@@ -49,7 +66,6 @@ pub const HOST_ELEMENTS: [&str; 40] = [
     "local-command-caveat",
     "local-command-stdout",
     "local-command-stderr",
-    "cerebro-context",
     "user-prompt-submit-hook",
     "teammate-message",
     "agent-message",
@@ -126,21 +142,28 @@ const SUMMARY_STARTS: [&str; 1] = ["This session is being continued from a previ
 /// What comes before a person's words when an editor adds its context.
 const REQUEST_HEADINGS: [&str; 2] = ["## My request for Codex:", "## My request for Codex\n"];
 
-/// Classifies a text in the user's turn. Only complete elements at the text's edges count as injected, so
-/// that a person can write *about* such elements.
+/// Classifies a text in the user's turn. Cerebro's own frames are left out wherever they are. Of the elements of hosts, only
+/// complete ones at the text's edges count as injected, so that a person can write *about* such elements.
 pub(crate) fn classify(text: &str) -> UserText<'_> {
+    match text::unframed(text) {
+        Cow::Borrowed(text) => classify_unframed(text),
+        Cow::Owned(text) => classify_unframed(&text).into_owned(),
+    }
+}
+
+fn classify_unframed(text: &str) -> UserText<'_> {
     let inner = text.trim();
     if inner.starts_with("[Request interrupted by user") {
         return UserText::Interrupt;
     }
     if SUMMARY_STARTS.iter().any(|start| inner.starts_with(start)) {
-        return UserText::Summary(summary(inner));
+        return UserText::Summary(Cow::Borrowed(summary(inner)));
     }
     if let Some(command) = slash_command(inner) {
         return UserText::Command(command);
     }
     if let Some(line) = whole_element(inner, "bash-input") {
-        return UserText::Shell(line.trim());
+        return UserText::Shell(Cow::Borrowed(line.trim()));
     }
     if inner.starts_with("<bash-stdout>") || inner.starts_with("<bash-stderr>") {
         return UserText::ShellOutput(shell_output(inner));
@@ -154,7 +177,7 @@ pub(crate) fn classify(text: &str) -> UserText<'_> {
     if INJECTED_STARTS.iter().any(|start| inner.starts_with(start)) {
         // Some hosts glue the prompt to what they inject; then it comes after the element's end.
         return match after_instructions(inner) {
-            Some(rest) => classify(rest),
+            Some(rest) => classify_unframed(rest),
             None => UserText::Nothing,
         };
     }
@@ -163,7 +186,7 @@ pub(crate) fn classify(text: &str) -> UserText<'_> {
     }
     let bare = without_edges(inner);
     if bare.len() < inner.len() {
-        classify(bare)
+        classify_unframed(bare)
     } else if is_host_element(bare) {
         UserText::Nothing
     } else {
@@ -190,29 +213,7 @@ fn is_host_element(text: &str) -> bool {
 }
 
 fn words(text: &str) -> UserText<'_> {
-    if text.is_empty() {
-        return UserText::Nothing;
-    }
-    match between_frames(text) {
-        Cow::Owned(rest) if rest.is_empty() => UserText::Nothing,
-        rest => UserText::Words(rest),
-    }
-}
-
-/// Our own context has a frame that no person writes, so it is removed wherever it is, even if it was cut off.
-fn between_frames(text: &str) -> Cow<'_, str> {
-    const FRAME: (&str, &str) = ("<cerebro-context>", "</cerebro-context>");
-    if !text.contains(FRAME.0) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, inside)) = rest.split_once(FRAME.0) {
-        out.push_str(before);
-        rest = inside.split_once(FRAME.1).map_or("", |(_, after)| after);
-    }
-    out.push_str(rest);
-    Cow::Owned(out.trim().to_owned())
+    if text.is_empty() { UserText::Nothing } else { UserText::Words(Cow::Borrowed(text)) }
 }
 
 /// The text without complete injected elements at its beginning and its end.
@@ -437,8 +438,6 @@ mod tests {
                 "# Context from my IDE setup:\n\n## Active file: a\n\n## My request for Codex:\nfix",
                 "words fix",
             ),
-            ("<cerebro-context>\n# Memory\n- x\n</cerebro-context>\nask", "words ask"),
-            ("ask <cerebro-context>\n# Memory cut of", "words ask"),
             (
                 "This session is being continued from a previous conversation that ran out of context. The summary \
                  below covers it.\n\nAnalysis:\nthinking\n\nSummary:\n1. Intent\n\nIf you need specific details from \
@@ -452,6 +451,29 @@ mod tests {
         assert!(
             controls_the_host("/exit") && controls_the_host("/model opus") && !controls_the_host("/review 1")
         );
+    }
+
+    #[test]
+    fn whole_frames_of_ours_are_left_out_wherever_they_are() {
+        for (text, want) in [
+            ("<cerebro-context>\n# Memory\n- x\n</cerebro-context>\nask", "words ask"),
+            ("<system-reminder>a</system-reminder>\n<cerebro-context>\n- x\n</cerebro-context>", "nothing"),
+            ("<cerebro-context>\n- x\n</cerebro-context>\n<bash-input>ls</bash-input>", "shell ls"),
+            (
+                "<cerebro-context>\nUnfinished: \"a\"\n\nWhat does this mean?",
+                "words <cerebro-context>\nUnfinished: \"a\"\n\nWhat does this mean?",
+            ),
+            (
+                "<cerebro-context>\nhalf\nWhat? <cerebro-context>\n- x\n</cerebro-context>",
+                "words <cerebro-context>\nhalf\nWhat?",
+            ),
+            (
+                "What do <cerebro-context> and </cerebro-context> mean?",
+                "words What do <cerebro-context> and </cerebro-context> mean?",
+            ),
+        ] {
+            assert_eq!(kind(text), want, "{text}");
+        }
     }
 
     #[test]

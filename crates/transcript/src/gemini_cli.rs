@@ -263,7 +263,7 @@ fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
             };
             assembler.prompt(&words, kind, source);
         }
-        UserText::Summary(summary) => assembler.compaction(summary, source),
+        UserText::Summary(summary) => assembler.compaction(&summary, source),
         _ => {}
     }
 }

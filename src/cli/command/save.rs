@@ -280,6 +280,9 @@ fn print_details(context: &CommandContext, saved: &Saved) {
             context.output.note(&format!("{name}: {value}"));
         }
     }
+    for ignored in &saved.ignored {
+        context.output.note(&format!("left out of {}", ignored.raw()));
+    }
     print_noted(context, saved.noted.as_ref());
     if !saved.flags.is_empty() {
         let flags = shown(&saved.flags);

@@ -14,7 +14,7 @@ use crate::answer::{Text, name, of, work};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
-use crate::hook::framed;
+use cerebro_core::text::framed;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::{Gaps, GateState, IntentStanding, PlanStep, State as Facts, TestState, TimedText};
 
@@ -110,7 +110,7 @@ struct ShowArgs {
 
 /// Claim a piece of work, so that you can close it and agents leave it to you
 ///
-/// Each of your `cerebro` commands on it renews the claim.
+/// The claim ends after 30 minutes, or with `cerebro work release`. Claim the piece of work again to keep it longer.
 #[derive(Debug, Args)]
 struct ClaimArgs {
     /// The id of the piece of work, or its first characters
@@ -134,9 +134,13 @@ struct TailArgs {
 }
 
 /// Print what the next agent should know of a piece of work
+///
+/// The text is checked against the files in this folder. It is printed in the frame in which hooks show it to agents: you can
+/// paste it into any agent, and none of it counts as your request or becomes a memory.
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// The id of the piece of work, or its first characters [default: the newest unfinished one here]
+    /// The id of the piece of work, or its first characters [default: of this project's unfinished ones in
+    /// which no agent works, the one that was active last]
     work: Option<String>,
     /// Print a hint of at most this many bytes, 256 to 32768 [default: 2500]; its frame comes on top
     #[arg(long, value_name = "BYTES", value_parser = within(256..=32_768))]

@@ -15,4 +15,4 @@ pub use insight::{Insight, Topic, Topics};
 pub use nature::{is_due, is_due_somewhere, is_exempt, is_open, nature, nature_of_type, strength};
 pub use newer::{Listed, newer};
 pub use succession::{SupersessionError, check_supersession, newest_first};
-pub use vitals::{Vital, Vitals};
+pub use vitals::{Superseding, Vital, Vitals};

@@ -63,14 +63,22 @@ pub struct Vitals {
     pub flagged: u64,
 }
 
+/// The places that a memory has in chains of supersession.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Superseding {
+    /// It took another's place, so it does not fade.
+    pub another: bool,
+    /// Another took its place.
+    pub by_another: bool,
+}
+
 impl Vitals {
-    /// Adds a memory; one that is not live is ignored. `has_superseded` says that it took another's place, `is_superseded`
-    /// that another took its own.
-    pub fn take(&mut self, memory: &Vital, has_superseded: bool, is_superseded: bool, now: Timestamp) {
+    /// Adds a memory; one that is not live is ignored.
+    pub fn take(&mut self, memory: &Vital, superseding: Superseding, now: Timestamp) {
         if !memory.is_live {
             return;
         }
-        let fades_since = memory.fades_since.filter(|_| !has_superseded);
+        let fades_since = memory.fades_since.filter(|_| !superseding.another);
         let left = fades_since.map_or(1.0, |seen| faded_since(seen, now));
         self.live += 1;
         self.strengths += left;
@@ -78,7 +86,7 @@ impl Vitals {
         self.faded += u64::from(left < FADED_BELOW);
         *self.kinds.entry(memory.nature.as_str()).or_default() += 1;
         *self.scopes.entry(memory.scope.as_str()).or_default() += 1;
-        self.due += u64::from(memory.is_open && !is_superseded && memory.valid.holds_at(now));
+        self.due += u64::from(memory.is_open && !superseding.by_another && memory.valid.holds_at(now));
         self.expired += u64::from(memory.valid.is_over(now));
         self.flagged += u64::from(memory.is_flagged);
     }
@@ -111,7 +119,7 @@ mod tests {
         let mut vitals = Vitals::default();
         assert_eq!((vitals.average(), vitals.weakest), (None, None));
         for memory in &memories {
-            vitals.take(&memory.into(), false, false, at(180));
+            vitals.take(&memory.into(), Superseding::default(), at(180));
         }
         assert_eq!((vitals.live, vitals.due, vitals.expired, vitals.flagged, vitals.faded), (5, 1, 1, 1, 0));
         assert_eq!(vitals.kinds, [("episodic", 2), ("prospective", 2), ("semantic", 1)].into());
@@ -119,13 +127,15 @@ mod tests {
         assert!((vitals.weakest.unwrap() - 0.9).abs() < 1e-9, "{vitals:?}");
         assert!((vitals.average().unwrap() - 4.9 / 5.0).abs() < 1e-9, "{vitals:?}");
         let mut old = Vitals::default();
-        old.take(&(&memory("session_summary")).into(), false, false, at(10_000));
+        old.take(&(&memory("session_summary")).into(), Superseding::default(), at(10_000));
         assert_eq!(old.faded, 1);
         let mut exempt = Vitals::default();
-        exempt.take(&(&memory("session_summary")).into(), true, false, at(10_000));
+        let another = Superseding { another: true, by_another: false };
+        exempt.take(&(&memory("session_summary")).into(), another, at(10_000));
         assert_eq!((exempt.faded, exempt.weakest), (0, Some(1.0)));
         let mut superseded = Vitals::default();
-        superseded.take(&(&memory("todo")).into(), false, true, at(180));
+        let by_another = Superseding { another: false, by_another: true };
+        superseded.take(&(&memory("todo")).into(), by_another, at(180));
         assert_eq!((superseded.live, superseded.due), (1, 0), "what took its place is to be done");
     }
 }

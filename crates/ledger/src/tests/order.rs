@@ -145,15 +145,63 @@ fn a_call_whose_end_was_reported_does_not_begin_again() {
         Step::TurnEnded { said: None },
         started("a", "make"),
     ];
+    let state = state_after(&steps);
+    assert!(state.under_way.is_empty() && state.ended_calls.is_empty() && !state.turn_open, "{state:?}");
+    // Under the same id, as Gemini CLI has it, the same command runs once more.
+    let again = [&steps[..], &[started("a", "make")]].concat();
+    assert_eq!(state_after(&again).under_way.len(), 1);
+}
+
+/// The state after steps, each recorded as it happened.
+fn state_after(steps: &[Step]) -> State {
     let entry = |(n, step): (usize, &Step)| {
         let (seq, now) = (n as u64 + 1, at(i64::try_from(n).unwrap()));
         let (kind, step) = (step.kind().to_owned(), Some(step.clone()));
         Entry { seq, at: now, happened: now, kind, step, late: false, full: 0, artifact: None }
     };
-    let mut entries: Vec<Entry> = steps.iter().enumerate().map(entry).collect();
-    let state = fold_all(&entries);
-    assert!(state.under_way.is_empty() && state.ended_calls.is_empty() && !state.turn_open, "{state:?}");
-    // Under the same id, as Gemini CLI has it, the same command runs once more.
-    entries.push(entry((4, &started("a", "make"))));
-    assert_eq!(fold_all(&entries).under_way.len(), 1);
+    fold_all(&steps.iter().enumerate().map(entry).collect::<Vec<Entry>>())
+}
+
+#[test]
+fn a_task_and_its_change_are_one_step_in_either_order_however_long_its_id_is() {
+    for id in ["3".to_owned(), "é".repeat(limits::TEXT_BYTES_MAX)] {
+        let task = Some(id);
+        let added = Step::StepAdded { text: "mend it".to_owned(), task: task.clone() };
+        let set = Step::StepSet { step: 0, task: task.clone(), standing: Standing::Passed, text: None };
+        for steps in [[added.clone(), set.clone()], [set, added]] {
+            let state = state_after(&steps);
+            let [step] = &state.steps[..] else { panic!("{state:?}") };
+            assert_eq!(
+                (step.text.as_str(), step.standing, step.is_ahead),
+                ("mend it", Standing::Passed, false)
+            );
+            assert!(step.task.as_ref().is_some_and(|id| id.len() <= limits::TEXT_BYTES_MAX));
+        }
+    }
+}
+
+#[test]
+fn a_plan_has_room_for_a_bounded_number_of_steps_however_they_are_reported() {
+    let many = 0..2 * limits::STEPS_MAX;
+    let steps: Vec<Step> = many
+        .map(|n| match n % 2 {
+            0 => Step::StepAdded { text: format!("part {n}"), task: None },
+            _ => Step::StepSet { step: 0, task: Some(n.to_string()), standing: Standing::Active, text: None },
+        })
+        .collect();
+    let state = state_after(&steps);
+    let numbers: Vec<u32> = state.steps.iter().map(|step| step.number).collect();
+    assert_eq!(numbers, (1..=u32::try_from(limits::STEPS_MAX).unwrap()).collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_call_with_a_long_id_ends() {
+    let id = "c".repeat(2 * limits::TEXT_BYTES_MAX);
+    for steps in [
+        [started(&id, "make"), ran(&id, "make", Ending::Passed)],
+        [ran(&id, "make", Ending::Passed), started(&id, "make")],
+    ] {
+        let state = state_after(&steps);
+        assert!(state.under_way.is_empty() && state.ended_calls.is_empty(), "{state:?}");
+    }
 }

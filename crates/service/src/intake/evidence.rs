@@ -82,7 +82,8 @@ fn in_words(exchanges: &[Exchange]) -> Option<String> {
                 Action::Edit { paths, .. } => {
                     for path in paths {
                         // On one line, because a name with a line end could look like a line of this text.
-                        let path = text::one_line(&below(path, exchange.cwd.as_deref()));
+                        let below = exchange.cwd.as_deref().and_then(|cwd| text::below(cwd, path));
+                        let path = text::one_line(below.unwrap_or(path));
                         add(&mut files, path, FILES_MAX);
                     }
                 }
@@ -125,12 +126,6 @@ fn add(list: &mut Vec<String>, item: String, most: usize) {
 fn clipped(line: &str) -> String {
     let kept = text::cut_bytes(line, COMMAND_BYTES_MAX);
     if kept.len() < line.len() { format!("{kept}…") } else { kept.to_owned() }
-}
-
-/// A path as it is seen from the working folder.
-fn below(path: &str, cwd: Option<&str>) -> String {
-    let below = cwd.and_then(|cwd| Path::new(path).strip_prefix(cwd).ok());
-    below.map_or_else(|| path.to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

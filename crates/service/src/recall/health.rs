@@ -9,7 +9,7 @@ use std::{
 use crate::{Pairs, Recall, ServiceError, feedback::Watched, lock};
 use cerebro_anchors::Anchor;
 use cerebro_core::domain::{Memory, MemoryId, Project, Timestamp};
-use cerebro_core::truth::Vitals;
+use cerebro_core::truth::{Superseding, Vitals};
 use cerebro_store::{FeedbackCounts, HealthCounts};
 
 /// Most pairs that are counted of each sort.
@@ -96,7 +96,8 @@ impl Recall {
         let successors = succession.successors();
         let (mut vitals, mut deleted) = (Vitals::default(), 0);
         for (id, vital) in census.of(project) {
-            vitals.take(vital, successors.contains(id), succession.successor(id, None).is_some(), now);
+            let (another, by_another) = (successors.contains(id), succession.successor(id, None).is_some());
+            vitals.take(vital, Superseding { another, by_another }, now);
             deleted += u64::from(!vital.is_live);
         }
         let health = Arc::new(Health {

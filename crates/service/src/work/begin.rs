@@ -89,19 +89,24 @@ impl Journal {
         forked.await
     }
 
-    /// Ends a piece of work.
+    /// Ends a piece of work. Returns also whether it had not ended in this way before.
     ///
     /// # Errors
     /// As [`Self::append`]; [`ServiceError::Invalid`] where another one holds it.
-    pub async fn close(&self, actor: &Actor, id: &WorkId, close: CloseWork) -> Result<Work, ServiceError> {
+    pub async fn close(
+        &self,
+        actor: &Actor,
+        id: &WorkId,
+        close: CloseWork,
+    ) -> Result<(Work, bool), ServiceError> {
         self.needs_journal()?;
         let stored = self.stored_work(&actor.owner, id).await?;
         if stored.work.outcome == Some(close.outcome) {
-            return Ok(stored.work);
+            return Ok((stored.work, false));
         }
         let step = Step::Closed { outcome: close.outcome, text: close.text };
         self.work_must_append(actor, id, step.into()).await?;
-        Ok(self.stored_work(&actor.owner, id).await?.work)
+        Ok((self.stored_work(&actor.owner, id).await?.work, true))
     }
 
     /// Appends an event to a piece of work, and waits until it is written. If the caller is late, nothing is written.

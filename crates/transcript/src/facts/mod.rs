@@ -7,6 +7,7 @@
 mod command;
 mod error;
 
+use cerebro_core::text;
 use serde::{Deserialize, Serialize};
 
 pub use command::Command;
@@ -215,9 +216,7 @@ fn project_file(path: &str, cwd: &str) -> Option<String> {
     if slashed.is_empty() || is_hosts {
         return None;
     }
-    let below =
-        slashed.strip_prefix(cwd.replace('\\', "/").trim_end_matches('/')).filter(|_| !cwd.is_empty());
-    if let Some(below) = below.and_then(|below| below.strip_prefix('/')) {
+    if let Some(below) = text::below(&cwd.replace('\\', "/"), &slashed) {
         return Some(below.to_owned());
     }
     let temporary = TEMPORARY.iter().any(|folder| slashed.starts_with(folder))

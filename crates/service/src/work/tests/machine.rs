@@ -403,7 +403,7 @@ impl StateMachineTest for Journal {
 async fn close(service: &Service, agent: &Actor, id: &WorkId, may: bool) {
     let close = CloseWork { outcome: Outcome::Done, text: None };
     match service.journal.close(agent, id, close).await {
-        Ok(work) => assert_eq!((work.outcome, may), (Some(Outcome::Done), true)),
+        Ok((work, _)) => assert_eq!((work.outcome, may), (Some(Outcome::Done), true)),
         Err(ServiceError::Invalid { value, .. }) => assert_eq!((value, may), (id.to_string(), false)),
         Err(error) => panic!("{error}"),
     }
