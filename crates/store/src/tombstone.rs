@@ -413,12 +413,26 @@ impl<'a> Tombstones<'a> {
         parts: &[TextPart],
     ) -> Result<Vec<Vec<Tombstone>>, StoreError> {
         let keys = self.0.keys_of_parts(scope, parts).await?;
-        if !self.0.held_keys.are_read() {
-            let _alone = self.0.pause().await;
-            self.0.hold_tombstone_keys().await?;
-        }
+        self.hold_keys().await?;
         let found = self.by_key(keys.iter().flatten().collect()).await?;
         Ok(of_each(&keys, &found))
+    }
+
+    /// Whether any text may have a tombstone.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn has_any(self) -> Result<bool, StoreError> {
+        self.hold_keys().await?;
+        Ok(self.0.held_keys.has_any())
+    }
+
+    async fn hold_keys(self) -> Result<(), StoreError> {
+        if self.0.held_keys.are_read() {
+            return Ok(());
+        }
+        let _alone = self.0.pause().await;
+        self.0.hold_tombstone_keys().await
     }
 
     async fn by_key(self, keys: BTreeSet<&TextKey>) -> Result<BTreeMap<TextKey, Tombstone>, StoreError> {

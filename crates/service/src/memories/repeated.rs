@@ -31,17 +31,19 @@ impl Memories {
     ) -> Result<BTreeMap<ChunkId, PassageNotice>, ServiceError> {
         let passages = &passages[..passages.len().min(PASSAGES_MAX)];
         let ids: Vec<ChunkId> = passages.iter().map(|(id, _)| *id).collect();
+        // Reading the parts of texts takes long.
+        let has_tombstones = self.base.store.tombstones().has_any().await?;
         let mut notices = BTreeMap::new();
         for chunk in self.base.store.chunks().by_ids(&ids).await? {
             let Some((_, scope)) = passages.iter().find(|(id, _)| *id == chunk.id) else { continue };
-            let mut parts = sameness::parts(&chunk.text);
-            // A short text is known behind its title only, which is the heading here.
-            if let Some(heading) = chunk.heading.rsplit(" › ").next().filter(|heading| !heading.is_empty())
-            {
-                parts.extend(sameness::parts(&format!("{heading}\n\n{}", chunk.text.as_str())));
-            }
-            let corrected = guard::corrected_in(&self.base.store, scope, parts).await?;
-            let old = corrected.first().copied();
+            let old = if has_tombstones {
+                // The title of a passage is its heading.
+                let heading = chunk.heading.rsplit(" › ").next().unwrap_or_default();
+                let parts = sameness::parts_with_title(heading, &chunk.text);
+                guard::corrected_in(&self.base.store, scope, parts).await?.first().copied()
+            } else {
+                None
+            };
             notices.insert(chunk.id, PassageNotice { old, flags: chunk.flags });
         }
         Ok(notices)
