@@ -35,8 +35,8 @@ impl Supersession {
 
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
-struct Row {
-    id: RecordId,
+pub(super) struct Row {
+    pub id: RecordId,
     #[surreal(rename = "in")]
     newer: RecordId,
     #[surreal(rename = "out")]

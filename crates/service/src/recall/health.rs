@@ -130,6 +130,6 @@ impl Recall {
     /// # Errors
     /// A failing store.
     pub async fn anchored(&self, project: &Project) -> Result<Vec<(MemoryId, Vec<Anchor>)>, ServiceError> {
-        Ok(self.base.store.footings().anchored(project, ANCHORED_MAX).await?)
+        Ok(self.base.store.anchors().of_project(project, ANCHORED_MAX).await?)
     }
 }
