@@ -116,8 +116,9 @@ impl Recall {
                 marks.entry(*id).or_default().extend(found);
             }
         }
-        let derived = each.iter().filter(|(_, memory)| memory.taint.origin == Origin::Derived);
-        let derived = self.base.store.memories().by_ids(derived.map(|(id, _)| id)).await?;
+        let derived = each.values().filter(|memory| memory.taint.origin == Origin::Derived);
+        let derived: Vec<MemoryId> = derived.map(|memory| memory.id).collect();
+        let derived = self.base.store.memories().by_ids(&derived).await?;
         for (id, mark) in self.source_marks(&derived).await? {
             marks.entry(id).or_default().push(mark);
         }
