@@ -118,7 +118,7 @@ impl Checkout {
     ) -> Verdicts {
         let found: Arc<Mutex<Verdicts>> = Arc::default();
         let (checkout, filled) = (Arc::clone(self), Arc::clone(&found));
-        looks::within(&self.folder, bound, move || deep(|| checkout.judge(wanted, &filled))).await;
+        looks::within(&self.folder, bound, move || checkout.judge(wanted, &filled)).await;
         std::mem::take(&mut *lock(&found))
     }
 
@@ -207,6 +207,7 @@ impl Checkout {
         let Some((root, _)) = self.root() else { return };
         let until = Instant::now() + LOOK_MAX;
         let mut files: HashMap<String, File> = HashMap::new();
+        let mut folders = HashSet::new();
         for (memory, anchors) in wanted {
             for anchor in anchors {
                 if Instant::now() >= until {
@@ -216,7 +217,7 @@ impl Checkout {
                     if files.len() == FILES_MAX {
                         return;
                     }
-                    files.insert(anchor.path.clone(), stat(&root, &anchor.path));
+                    files.insert(anchor.path.clone(), stat(&root, &anchor.path, &mut folders));
                 }
                 let verdict = match files.get_mut(&anchor.path) {
                     Some(file) => self.verdict(&anchor, &root, file, until),
@@ -246,7 +247,10 @@ impl Checkout {
         let File::Text(source, stamp) = file else { return Verdict::Unknown };
         let verdict = match known.filter(|known| known.digest == *source.digest()) {
             Some(known) => known.verdict,
-            None => anchor.verdict(Some(source), &mut || Instant::now() < until),
+            // Only a file that was changed is parsed, and only for that a thread is started.
+            None if *source.digest() == anchor.file => anchor.verdict(Some(source), &mut || true),
+            None => deep(|| anchor.verdict(Some(source), &mut || Instant::now() < until))
+                .unwrap_or(Verdict::Unknown),
         };
         if verdict != Verdict::Unknown {
             let stamp = stamp.is_settled().then_some(*stamp);
@@ -308,23 +312,43 @@ fn inside(root: &Path, place: &Path) -> Option<String> {
     (!below.is_empty() && found.is_file()).then(|| below.to_owned())
 }
 
-/// Finds a file of the checkout, without opening it.
-fn stat(root: &Path, path: &str) -> File {
+/// Finds a file of the checkout, without opening it. `folders` are those below the root that are known to be no links, so
+/// that the files of a folder are found with one look each.
+fn stat(root: &Path, path: &str, folders: &mut HashSet<PathBuf>) -> File {
     // The anchor comes from the store, to which other users may have written.
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
         return File::Unknown;
     }
-    let found = match root.join(path).canonicalize() {
-        Ok(found) => found,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return File::Gone;
+    let place = root.join(path);
+    let is_folder = |folder: &Path| {
+        let is_new = !folders.contains(folder);
+        if is_new && fs::symlink_metadata(folder).is_ok_and(|facts| facts.is_dir()) {
+            folders.insert(folder.to_owned());
         }
+        folders.contains(folder)
+    };
+    if place.ancestors().skip(1).take_while(|folder| *folder != root).all(is_folder) {
+        match fs::symlink_metadata(&place) {
+            Ok(facts) if facts.is_file() => return File::There(Stamp::of(&facts)),
+            Ok(facts) if !facts.is_symlink() => return File::Unknown,
+            Err(error) if is_absence(&error) => return File::Gone,
+            Err(_) => return File::Unknown,
+            Ok(_) => {}
+        }
+    }
+    let found = match place.canonicalize() {
+        Ok(found) => found,
+        Err(error) if is_absence(&error) => return File::Gone,
         Err(_) => return File::Unknown,
     };
     match fs::metadata(&found) {
         Ok(facts) if facts.is_file() && found.starts_with(root) => File::There(Stamp::of(&facts)),
         _ => File::Unknown,
     }
+}
+
+fn is_absence(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn read(root: &Path, path: &str) -> File {

@@ -10,7 +10,7 @@ use super::{call::Call, fault::Fault, reply::Reply};
 use crate::answer::{Text, health::Stale};
 use crate::checkout::{Checkout, FILES_MAX, VERDICTS_WAIT};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, Verdict};
-use cerebro_core::domain::{Memory, MemoryId};
+use cerebro_core::domain::{Memory, MemoryId, Scope};
 use cerebro_core::text;
 use cerebro_service::{Gathered, Mark, MarkDetail, Marks, Service, ServiceError, Updated};
 use cerebro_store::StoreError;
@@ -86,8 +86,8 @@ async fn tie(
 
 /// Whether a memory has no anchors.
 async fn is_loose(service: &Service, memory: &Memory) -> Result<bool, ServiceError> {
-    let footings = service.recall.footings(&[memory.id]).await?;
-    Ok(footings.values().all(|footing| footing.anchors.is_empty()))
+    let anchors = service.recall.anchors(&[memory.id]).await?;
+    Ok(anchors.values().all(|anchors| anchors.is_empty()))
 }
 
 /// Ties an updated memory to the code again. If somebody verified it, at once, and the reply says the number of
@@ -113,8 +113,12 @@ pub(super) async fn of_update(
 }
 
 /// Adds marks to the memories whose code has changed. Waits for at most [`VERDICTS_WAIT`].
-pub(super) async fn mark(call: &Call, ids: &[MemoryId], marks: &mut Marks) -> Result<(), Fault> {
-    for (id, mark) in stale_marks(call, ids).await? {
+pub(super) async fn mark(
+    call: &Call,
+    memories: &[(MemoryId, &Scope)],
+    marks: &mut Marks,
+) -> Result<(), Fault> {
+    for (id, mark) in stale_marks(call, memories).await? {
         marks.entry(id).or_default().push(mark);
     }
     Ok(())
@@ -128,21 +132,22 @@ pub(super) async fn marked(call: &Call, mut gathered: Gathered) -> Result<Gather
     {
         gathered.at(&place);
     }
-    for (id, mark) in stale_marks(call, &gathered.memories()).await? {
+    let memories: Vec<_> = gathered.memories().map(|memory| (memory.id, &memory.scope)).collect();
+    for (id, mark) in stale_marks(call, &memories).await? {
         gathered.mark(id, mark);
     }
     Ok(gathered)
 }
 
-async fn stale_marks(call: &Call, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Mark)>, Fault> {
-    let verdicts = verdicts(call, ids, VERDICTS_WAIT).await?;
+async fn stale_marks(call: &Call, memories: &[(MemoryId, &Scope)]) -> Result<Vec<(MemoryId, Mark)>, Fault> {
+    let verdicts = verdicts(call, memories, VERDICTS_WAIT).await?;
     let mark = |words| Mark::new("stale", MarkDetail::Words(words));
     Ok(verdicts.into_iter().filter_map(|(id, found)| Some((id, mark(stale(&found)?)))).collect())
 }
 
 /// Adds the verdicts on a memory's anchors to an answer about it.
-pub(super) async fn add_verdicts(call: &Call, id: MemoryId, mut reply: Reply) -> Result<Reply, Fault> {
-    let found = verdicts(call, &[id], LOOK_MAX).await?;
+pub(super) async fn add_verdicts(call: &Call, memory: &Memory, mut reply: Reply) -> Result<Reply, Fault> {
+    let found = verdicts(call, &[(memory.id, &memory.scope)], LOOK_MAX).await?;
     let Some((_, found)) = found.into_iter().next() else { return Ok(reply) };
     let facts = found.iter().map(|(anchor, verdict)| fact(anchor, *verdict)).collect();
     if let Some(words) = stale(&found) {
@@ -185,21 +190,19 @@ fn fact(anchor: &Anchor, verdict: Verdict) -> Value {
     fact
 }
 
+/// The verdicts on the anchors of those among some memories that belong to the project of the client's checkout.
 async fn verdicts(
     call: &Call,
-    ids: &[MemoryId],
+    memories: &[(MemoryId, &Scope)],
     bound: Duration,
 ) -> Result<Vec<(MemoryId, Vec<(Anchor, Verdict)>)>, Fault> {
     let Some(checkout) = call.connection.checkout() else { return Ok(Vec::new()) };
-    let footings = call.service.recall.footings(ids).await?;
-    let wanted: Vec<(MemoryId, Vec<Anchor>)> = ids
-        .iter()
-        .filter_map(|id| Some((*id, footings.get(id)?)))
-        .filter(|(_, footing)| {
-            footing.project.as_ref() == Some(call.connection.project()) && !footing.anchors.is_empty()
-        })
-        .map(|(id, footing)| (id, footing.anchors.clone()))
-        .collect();
+    let is_here = |(_, scope): &&(MemoryId, &Scope)| scope.is_of(call.connection.project());
+    let ids: Vec<MemoryId> = memories.iter().filter(is_here).map(|(id, _)| *id).collect();
+    let anchors = call.service.recall.anchors(&ids).await?;
+    let anchored =
+        |id: &MemoryId| Some((*id, anchors.get(id).filter(|anchors| !anchors.is_empty())?.to_vec()));
+    let wanted: Vec<(MemoryId, Vec<Anchor>)> = ids.iter().filter_map(anchored).collect();
     if wanted.is_empty() {
         return Ok(Vec::new());
     }

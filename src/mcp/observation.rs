@@ -41,32 +41,30 @@ pub(super) async fn get(call: &mut Call) -> Answer {
         Some(_) => reply,
         None => {
             call.service.feedback.note_read(&call.caller, &found.memory.id);
-            let reply = match call.service.recall.source_mark(&found.memory.id).await? {
+            let reply = match &found.mark {
                 Some(mark) => reply.line("").line(mark.text()).fact(mark.name, mark.json()),
                 None => reply,
             };
-            let reply = freshness::add_verdicts(call, found.memory.id, reply).await?;
-            let reply = with_evidence(call, found.memory.id, reply).await?;
-            with_works(call, &found.memory.id, reply).await?
+            let reply = freshness::add_verdicts(call, &found.memory, reply).await?;
+            with_works(call, &found.works, with_evidence(&found.evidence, reply)).await?
         }
     };
     Ok(reply.exact())
 }
 
 /// Adds the exchanges of past sessions on which a memory rests, if there are any.
-async fn with_evidence(call: &Call, id: MemoryId, reply: Reply) -> Answer {
-    let ids: Vec<String> =
-        call.service.memories.evidence_of(&id).await?.iter().map(ExchangeId::to_string).collect();
-    if ids.is_empty() {
-        return Ok(reply);
+fn with_evidence(evidence: &[ExchangeId], reply: Reply) -> Reply {
+    if evidence.is_empty() {
+        return reply;
     }
+    let ids: Vec<String> = evidence.iter().map(ExchangeId::to_string).collect();
     let line = format!("evidence: {} (mem_get_observation reads them)", ids.join(", "));
-    Ok(reply.line("").line(line).fact("evidence", ids))
+    reply.line("").line(line).fact("evidence", ids)
 }
 
-/// Adds the pieces of work from which a memory comes, if any.
-async fn with_works(call: &Call, id: &MemoryId, reply: Reply) -> Result<Reply, ServiceError> {
-    let works = call.service.journal.works_of_memory(&work::actor(call, None).owner, id).await?;
+/// Adds the caller's own pieces of work from which a memory comes, if any.
+async fn with_works(call: &Call, works: &[WorkId], reply: Reply) -> Result<Reply, ServiceError> {
+    let works = call.service.journal.own_works(&work::actor(call, None).owner, works).await?;
     if works.is_empty() {
         return Ok(reply);
     }

@@ -16,7 +16,7 @@ use crate::answer::{
 };
 use cerebro_core::domain::{Memory, MemoryId, SessionId, Timestamp, limits::CONTENT_BYTES_MAX};
 use cerebro_core::text;
-use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, Service, SessionContents};
+use cerebro_service::{BrowseRequest, Entry, Footing, Pair, Pairs, Service, SessionContents};
 
 /// Most memories of a page.
 const PAGE_MAX: usize = 500;
@@ -80,9 +80,10 @@ pub(super) async fn browse(call: &mut Call) -> AnswerTo<of::Browse> {
         limit: arguments.clamped("limit", 100, 1..=PAGE_MAX)?,
     };
     let browsed = call.service.recall.browse(request).await?;
-    let ids: Vec<MemoryId> = browsed.memories.iter().map(|memory| memory.id).collect();
-    let mut marks = call.service.recall.marks(&ids).await?;
-    freshness::mark(call, &ids, &mut marks).await?;
+    let footings: Vec<Footing> = browsed.memories.iter().map(Footing::from).collect();
+    let mut marks = call.service.recall.marks(&footings).await?;
+    let memories: Vec<_> = browsed.memories.iter().map(|memory| (memory.id, &memory.scope)).collect();
+    freshness::mark(call, &memories, &mut marks).await?;
     let now = Timestamp::now();
     let row = |memory: &Memory| Browsed {
         row: memory_row(memory),

@@ -480,8 +480,9 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     let mut found = call.service.recall.search(&call.caller, request.clone()).await?;
     call.redacted += found.redacted;
     if request.as_of.is_none() {
+        let memories: Vec<_> = found.hits.iter().map(|hit| (MemoryId::from(hit.id), &hit.scope)).collect();
+        freshness::mark(call, &memories, &mut found.marks).await?;
         let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.into()).collect();
-        freshness::mark(call, &ids, &mut found.marks).await?;
         call.service.feedback.note_shown(&call.caller, &request.query, &ids);
     }
     let mut reply = found_reply(&found, &request, mark, is_framed);
@@ -586,7 +587,7 @@ pub(super) async fn timeline(call: &mut Call) -> Answer {
         within: within(arguments)?,
     };
     let timeline = call.service.recall.timeline(&request).await?;
-    let marks = call.service.recall.marks(&timeline.memories()).await?;
+    let marks = call.service.recall.marks(&timeline.footings()).await?;
     let entry_json = |entry: &Entry| marked_entry(entry, marks_of(&marks, entry));
     let entry_line = |entry: &Entry| entry_line(entry, marks_of(&marks, entry));
     let mut heading = format!("timeline of `{}` in project {}", request.id, shown_project(&timeline.scope));

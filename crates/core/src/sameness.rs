@@ -18,8 +18,8 @@ mod wrappers;
 pub use containment::{denies, says_all};
 pub use form::normal;
 pub use reading::{
-    Part, noted, noted_as_written, noted_exactly, noted_with_title, parts, readings, says, says_nothing,
-    titles,
+    Part, noted, noted_as_written, noted_exactly, noted_with_title, parts, parts_with_title, readings, says,
+    says_nothing, titles,
 };
 pub use wrappers::set_apart;
 

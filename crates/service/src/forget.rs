@@ -26,9 +26,6 @@ impl Service {
     }
 
     /// Whether a text holds one that a person had forgotten everywhere. Then nothing of it is kept that hooks report.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn holds_forgotten(&self, text: &str) -> Result<bool, ServiceError> {
         Ok(self.base.store.history().forgotten_texts().await?.are_in(text))
     }

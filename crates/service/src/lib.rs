@@ -96,10 +96,10 @@ pub use memories::{
 pub use portable::{ExportPage, Imported};
 pub use recall::{
     BrowseRequest, Browsed, Context, ContextRequest, Earlier, Elsewhere, EntityGraph, Entry, EntryKind,
-    EvidenceFound, EvidenceHint, EvidenceRequest, FollowUps, Found, GRAPH_DEPTH_MAX, GRAPH_NODES_MAX,
-    Gathered, Graph, GraphNode, Health, Mark, MarkDetail, Marks, Observation, ObservationRequest,
-    PAIRS_COUNTED_MAX, Pair, Pairs, Recall, SearchRequest, Selected, Selection, SessionContents, Stats,
-    Timeline, TimelineRequest, Within, flag_mark,
+    EvidenceFound, EvidenceHint, EvidenceRequest, FollowUps, Footing, Found, GRAPH_DEPTH_MAX,
+    GRAPH_NODES_MAX, Gathered, Graph, GraphNode, Health, Mark, MarkDetail, Marks, Observation,
+    ObservationRequest, PAIRS_COUNTED_MAX, Pair, Pairs, Recall, SearchRequest, Selected, Selection,
+    SessionContents, Stats, Timeline, TimelineRequest, Within, flag_mark,
 };
 pub use restore::{Restored, restore};
 pub use sessions::{Sessions, StartRequest, Started};
@@ -126,7 +126,7 @@ use index::{EvidenceIndexes, Follower, MemoryIndex, Past, PastIndex, VectorSearc
 use jobs::{Jobs, Runner};
 use memories::guard;
 use projects::KnownProjects;
-use recall::{CensusCache, ClaimCache, FootingCache, SuccessionCache};
+use recall::{AnchorCache, CensusCache, ClaimCache, SuccessionCache};
 use spending::Spending;
 use traffic::Traffic;
 use worker::{Embed, ExchangeBacklog, RelationInference};
@@ -190,7 +190,7 @@ struct Followers {
     exchange_backlog: Arc<ExchangeBacklog>,
     claims: Arc<ClaimCache>,
     succession: Arc<SuccessionCache>,
-    footings: Arc<FootingCache>,
+    anchors: Arc<AnchorCache>,
     census: Arc<CensusCache>,
 }
 
@@ -203,7 +203,7 @@ impl Followers {
             exchange_backlog: Arc::default(),
             claims: Arc::default(),
             succession: Arc::default(),
-            footings: Arc::default(),
+            anchors: Arc::default(),
             census: Arc::default(),
         }
     }
@@ -212,7 +212,7 @@ impl Followers {
         self.index.follow(committed);
         // The commit is done, and its caller must get the answer.
         let others = catch_unwind(AssertUnwindSafe(|| {
-            self.footings.follow(committed);
+            self.anchors.follow(committed);
             self.claims.follow(committed);
             self.succession.follow(committed);
             self.census.follow(committed);
@@ -293,7 +293,7 @@ impl Service {
         past: PastIndex,
         journal: work::Held,
     ) -> Self {
-        let Followers { index, vectors, jobs, exchange_backlog, claims, succession, footings, census } =
+        let Followers { index, vectors, jobs, exchange_backlog, claims, succession, anchors, census } =
             followers;
         let distil = vectors.embedding.distil.clone();
         let index = MemoryIndex::new(&base, index);
@@ -324,7 +324,7 @@ impl Service {
             sessions: sessions.clone(),
             feedback: feedback.clone(),
             claims: Arc::clone(&claims),
-            footings,
+            anchors,
             succession,
             census,
             health: Arc::default(),

@@ -20,7 +20,7 @@ use cerebro_core::domain::{
 
 const TABLE: &str = "CITES";
 /// Most citations of a memory that are read. An agent or a person gives a few; each accepted claim that says the same adds its own.
-const CITATIONS_MAX: usize = 64;
+pub(super) const CITATIONS_MAX: usize = 64;
 
 /// The changes of the table of these edges. An existing edge stays as it is.
 #[derive(Default)]

@@ -29,6 +29,7 @@ macro_rules! noun {
     };
 }
 
+mod anchor;
 mod arrangement;
 mod artifact;
 mod cache;
@@ -43,7 +44,6 @@ mod edge;
 mod entity;
 mod error;
 mod event;
-mod footing;
 mod foreign;
 mod former;
 mod history;
@@ -82,6 +82,7 @@ mod worker;
 
 use std::path::Path;
 
+pub use anchor::Anchors;
 pub use arrangement::Arrangements;
 pub use artifact::{Artifact, Artifacts};
 use cerebro_engine::Engine;
@@ -99,14 +100,13 @@ pub use edge::{Edge, Edges};
 pub use entity::Entities;
 pub use error::StoreError;
 pub use event::{Events, LogWalk};
-pub use footing::{Footing, Footings};
 pub use history::{
     ExchangeVectors, Exchanges, ForgottenText, ForgottenTexts, History, HistoryCounts, PastSessions,
     SourceCounts, Sources,
 };
 pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
 pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};
-pub use memory::{CountedMemory, DeletedFilter, Memories, Neighbour};
+pub use memory::{CountedMemory, DeletedFilter, Memories, Neighbour, Ties};
 pub use model::{ModelState, Models, StoredModel};
 pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{LogPositions, PeerLogs, PeerNews, Peers};

@@ -1,13 +1,12 @@
 //! Memories: queries, changes, and what follows from a change.
 
 mod browse;
+mod ties;
 mod vital;
 
 pub use browse::DeletedFilter;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    num::NonZeroU32,
-};
+use std::{collections::BTreeMap, num::NonZeroU32};
+pub use ties::{Neighbour, Ties};
 pub use vital::CountedMemory;
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
@@ -17,8 +16,8 @@ use super::{
     changes::{CommitScript, NewEvent, Part, Tables},
     read::{Page, Table, Vars, Walk, one},
     row::{
-        BodyRow, Guarded, datetime, held, malformed, memory_id, memory_record, parse, session_id,
-        session_record, signed, small, taint, timestamp, unsigned, validity,
+        BodyRow, Guarded, datetime, held, malformed, memory_id, memory_record, session_id, session_record,
+        signed, small, taint, timestamp, unsigned, validity,
     },
     statement::{self, Statement},
 };
@@ -30,19 +29,6 @@ use cerebro_core::{hygiene, truth};
 
 /// Most pages that are read to find live memories of a session among its deleted ones.
 const DELETED_PAGES_MAX: usize = 20;
-
-/// A memory related to another.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Neighbour {
-    /// The neighbour.
-    pub id: MemoryId,
-    /// Its title.
-    pub title: String,
-    /// The kind of the relation.
-    pub kind: String,
-    /// Its strength, up to 1.
-    pub weight: f64,
-}
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct MemoryRow {
@@ -504,53 +490,6 @@ impl<'a> Memories<'a> {
         }
         found.truncate(limit);
         Ok(found)
-    }
-
-    /// A memory, deleted or not, and at most `limit` live neighbours from either end of an edge, the strongest
-    /// first. Two memories related both ways are one neighbour, by the stronger edge.
-    pub async fn with_neighbours(
-        self,
-        id: &MemoryId,
-        limit: usize,
-    ) -> Result<Option<(Memory, Vec<Neighbour>)>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Relation {
-            #[surreal(rename = "in")]
-            from: RecordId,
-            #[surreal(rename = "out")]
-            to: RecordId,
-            kind: String,
-            weight: f64,
-        }
-        #[derive(SurrealValue)]
-        struct Edges {
-            relates_to: Vec<Relation>,
-            related_from: Vec<Relation>,
-        }
-        let vars = Vars::new().with("ids", vec![memory_record(id)]);
-        let Some(row) = one(self.0.values::<Value>("memory", statement::OBSERVATION, vars).await?) else {
-            return Ok(None);
-        };
-        let edges = Edges::from_value(row.clone())
-            .map_err(|error| StoreError::Row { table: "RELATES_TO", reason: error.to_string() })?;
-        let Some(memory) = one(parse::<MemoryRow, Memory>("memory", vec![row])?) else { return Ok(None) };
-
-        let forth = edges.relates_to.into_iter().map(|edge| (edge.to, edge.kind, edge.weight));
-        let back = edges.related_from.into_iter().map(|edge| (edge.from, edge.kind, edge.weight));
-        let mut found = forth
-            .chain(back)
-            .map(|(id, kind, weight)| Ok((memory_id("RELATES_TO", id)?, kind, weight)))
-            .collect::<Result<Vec<_>, StoreError>>()?;
-        found.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
-        let mut met = BTreeSet::new();
-        found.retain(|(id, kind, _)| met.insert((*id, kind.clone())));
-        found.truncate(limit);
-        let memories = self.map_of(found.iter().map(|(id, ..)| id)).await?;
-        let near = found.into_iter().filter_map(|(id, kind, weight)| {
-            let neighbour = memories.get(&id).filter(|memory| memory.is_live())?;
-            Some(Neighbour { id, title: neighbour.title.to_string(), kind, weight })
-        });
-        Ok(Some((memory, near.collect())))
     }
 
     /// A page of all memories in order of id, deleted ones included.

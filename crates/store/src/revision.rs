@@ -4,8 +4,8 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
+    anchor::anchor_record,
     changes::{CommitScript, NewEvent, Part},
-    footing::anchor_record,
     read::{Page, Table, Vars, Walk, one},
     row::{
         BodyRow, datetime, held, memory_id, memory_record, session_id, session_record, small, timestamp,

@@ -14,6 +14,7 @@ macro_rules! statements {
 }
 
 statements! {
+    ANCHOR_GET = "anchor_get",
     ANCHOR_LIST = "anchor_list",
     ANCHOR_OF_GONE = "anchor_of_gone",
     ANCHOR_PUT = "anchor_put",
@@ -141,7 +142,6 @@ statements! {
     FEEDBACK_COUNTS = "feedback_counts",
     FEEDBACK_OF_MEMORIES = "feedback_of_memories",
     FEEDBACK_PUT = "feedback_put",
-    FOOTING = "footing",
     FORGOTTEN_TEXT_LIST = "forgotten_text_list",
     FORMER_LIST = "former_list",
     HEALTH_COUNTS = "health_counts",

@@ -34,8 +34,8 @@ impl Supersession {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-struct Row {
-    id: RecordId,
+pub(super) struct Row {
+    pub id: RecordId,
     #[surreal(rename = "in")]
     newer: RecordId,
     #[surreal(rename = "out")]

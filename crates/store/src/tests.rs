@@ -550,8 +550,8 @@ fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
         // Drawn both ways, it is one neighbour, by the stronger edge.
         assert!(store.relations().put(&two.id, 1, by, &[to(&one, 0.75)]).await.unwrap());
         for (middle, other) in [(&one, &two), (&two, &one)] {
-            let (_, near) = store.memories().with_neighbours(&middle.id, 10).await.unwrap().unwrap();
-            let near: Vec<_> = near.into_iter().map(|one| (one.id, one.weight)).collect();
+            let (_, ties) = store.memories().with_ties(&middle.id, 10).await.unwrap().unwrap();
+            let near: Vec<_> = ties.neighbours.into_iter().map(|one| (one.id, one.weight)).collect();
             assert_eq!(near, [(other.id, 0.75)]);
         }
         for id in [&one.id, &two.id] {

@@ -403,21 +403,18 @@ impl<'a> Tombstones<'a> {
         Ok(of_each(&keys, &found))
     }
 
-    /// Whether any text may have a tombstone now.
-    ///
-    /// # Errors
-    /// A failing store.
-    pub async fn may_be_any(self) -> Result<bool, StoreError> {
+    /// Whether any text may have a tombstone.
+    pub async fn has_any(self) -> Result<bool, StoreError> {
         self.hold_keys().await?;
         Ok(self.0.held_keys.has_any())
     }
 
     async fn hold_keys(self) -> Result<(), StoreError> {
-        if !self.0.held_keys.are_read() {
-            let _alone = self.0.pause().await;
-            self.0.hold_tombstone_keys().await?;
+        if self.0.held_keys.are_read() {
+            return Ok(());
         }
-        Ok(())
+        let _alone = self.0.pause().await;
+        self.0.hold_tombstone_keys().await
     }
 
     async fn by_key(self, keys: BTreeSet<&TextKey>) -> Result<BTreeMap<TextKey, Tombstone>, StoreError> {

@@ -50,8 +50,11 @@ fn event_range(id: &WorkId, numbers: &RangeInclusive<u64>) -> RecordId {
 }
 
 pub(super) fn work_id(table: &'static str, id: RecordId) -> Result<WorkId, StoreError> {
-    let key = key(table, id)?;
-    WorkId::parse(&key).map_err(|_| malformed(table, "id", &key))
+    work_of_key(table, &key(table, id)?)
+}
+
+pub(super) fn work_of_key(table: &'static str, key: &str) -> Result<WorkId, StoreError> {
+    WorkId::parse(key).map_err(|_| malformed(table, "id", key))
 }
 
 /// Text that is not hex was not written by us and matches no key.

@@ -158,12 +158,8 @@ async fn fill(home: &Home, place: &Path) -> Result<(u64, u64)> {
     Ok((lines, skipped))
 }
 
-const TRIALS: &[(&str, Layout)] = &[
-    ("name", Layout::Fixed),
-    ("made", Layout::Moment),
-    ("size", Layout::Fixed),
-    ("home", Layout::Flexible),
-];
+const TRIALS: &[(&str, Layout)] =
+    &[("name", Layout::Fixed), ("made", Layout::Moment), ("size", Layout::Fixed), ("home", Layout::Flexible)];
 
 /// A trial in the list.
 #[derive(Debug, Serialize)]

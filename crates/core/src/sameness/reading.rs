@@ -219,41 +219,60 @@ fn said_once(form: &str) -> Option<String> {
 /// The parts of a text that are long enough to mean the same in any context, each once, the longer ones first, and rows of
 /// sentences last.
 pub fn parts(text: &str) -> Vec<Part> {
-    let apart = set_apart(text);
-    let plain = decoded(text);
-    let plain_apart = plain.as_deref().map(set_apart);
-    let all = [Some(text), Some(&*apart), plain.as_deref(), plain_apart.as_deref()];
-    let mut texts: Vec<&str> = all.into_iter().flatten().collect();
-    texts.dedup();
     let mut found = Parts::default();
-    for text in &texts {
-        let sentences = pieces(text);
-        text.split("\n\n").chain(text.lines()).chain(sentences).for_each(|raw| {
-            found.add(raw.trim(), Spelled::of);
-        });
+    found.read(text);
+    found.list
+}
+
+/// The parts of a text as it is, and then those that it has behind a title only, as a file under a heading: a text that is
+/// too short to say something by itself is known behind its title.
+pub fn parts_with_title(title: &str, text: &str) -> Vec<Part> {
+    let mut found = Parts::default();
+    found.read(text);
+    if !title.is_empty() {
+        found.read(&format!("{title}\n\n{text}"));
     }
-    for text in texts {
-        found.add_rows(text);
-    }
-    found.parts
+    found.list
 }
 
 #[derive(Default)]
 struct Parts {
     seen: BTreeSet<String>,
-    parts: Vec<Part>,
+    list: Vec<Part>,
+    /// The most parts, with those of the text that is being read.
+    most: usize,
 }
 
 impl Parts {
+    /// Adds at most [`PARTS_MAX`] parts of a text, without those that are here already.
+    fn read(&mut self, text: &str) {
+        self.most = self.list.len() + PARTS_MAX;
+        let apart = set_apart(text);
+        let plain = decoded(text);
+        let plain_apart = plain.as_deref().map(set_apart);
+        let all = [Some(text), Some(&*apart), plain.as_deref(), plain_apart.as_deref()];
+        let mut texts: Vec<&str> = all.into_iter().flatten().collect();
+        texts.dedup();
+        for text in &texts {
+            let sentences = pieces(text);
+            text.split("\n\n").chain(text.lines()).chain(sentences).for_each(|raw| {
+                self.add(raw.trim(), Spelled::of);
+            });
+        }
+        for text in texts {
+            self.add_rows(text);
+        }
+    }
+
     fn add(&mut self, raw: &str, spell: impl FnOnce(&str) -> Spelled) {
-        if self.parts.len() == PARTS_MAX || self.seen.contains(raw) {
+        if self.list.len() == self.most || self.seen.contains(raw) {
             return;
         }
         self.seen.insert(raw.to_owned());
         let spelled = spell(raw);
         if spelled.is_long() {
             let (forms, former) = (spelled.forms(), spelled.former());
-            self.parts.push(Part { raw: raw.to_owned(), forms, former });
+            self.list.push(Part { raw: raw.to_owned(), forms, former });
         }
     }
 
@@ -290,6 +309,20 @@ mod tests {
 
     const TEXT: &str =
         "The deploy job retries uploads 17 times because the storage answers \"slow down\" under load";
+
+    #[test]
+    fn a_text_behind_its_title_is_read_once() {
+        let text = "We looked at the dashboards on Monday. Nothing else was decided there.\n\nUse port 5433.";
+        let both = parts_with_title("The port of the test database", text);
+        let raws: Vec<&str> = both.iter().map(|part| part.raw.as_str()).collect();
+        let each: BTreeSet<&str> = raws.iter().copied().collect();
+        assert_eq!(each.len(), raws.len(), "each part is there once: {raws:?}");
+        let alone = parts(text);
+        assert_eq!(both[..alone.len()], alone, "those of the text come first");
+        let titled = parts(&format!("The port of the test database\n\n{text}"));
+        assert!(titled.iter().all(|part| both.contains(part)));
+        assert_eq!(parts_with_title("", text), alone);
+    }
 
     fn is_read_in(text: &str) -> bool {
         says(text, &[noted(TEXT)])

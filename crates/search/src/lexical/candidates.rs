@@ -65,26 +65,35 @@ type Sides = [Vec<u64>; 2];
 
 /// The best `depth` by words, best first. Of equal ones the newer comes first, wherever the index keeps them: the order
 /// must not depend on how the index was built.
-fn deepest(tables: &[Arc<SegmentTable>], mut found: Vec<Found>, depth: usize) -> Vec<Found> {
+fn deepest(tables: &[Arc<SegmentTable>], found: &[Found], depth: usize) -> Vec<Found> {
     let age = |found: &Found| {
         let entry = &tables[found.best.segment_ord as usize].entries()[found.entry];
         (Reverse(entry.date), entry.memory)
     };
-    let order = |a: &Found, b: &Found| -> Ordering {
-        let by_words = b.exact.cmp(&a.exact).then(b.score.total_cmp(&a.score));
-        by_words.then_with(|| age(a).cmp(&age(b)))
+    // What decides nearly always is compared and moved as one number; the matches themselves stay where they are.
+    let mut ranks: Vec<(u64, usize)> = found.iter().map(by_words).zip(0..).collect();
+    let order = |(a, at): &(u64, usize), (b, other): &(u64, usize)| -> Ordering {
+        b.cmp(a).then_with(|| age(&found[*at]).cmp(&age(&found[*other])))
     };
-    if found.len() > depth {
-        found.select_nth_unstable_by(depth, order);
-        found.truncate(depth);
+    if ranks.len() > depth {
+        ranks.select_nth_unstable_by(depth, order);
+        ranks.truncate(depth);
     }
-    found.sort_unstable_by(order);
-    found
+    ranks.sort_unstable_by(order);
+    ranks.into_iter().map(|(_, at)| found[at]).collect()
+}
+
+/// A number that is in the order of the matches by words: first those that the query names, then by score, in the order
+/// of [`f32::total_cmp`].
+fn by_words(found: &Found) -> u64 {
+    let bits = found.score.to_bits();
+    let score = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
+    u64::from(found.exact) << 32 | u64::from(score)
 }
 
 impl<'a> Collector<'a> {
     /// Starts with the memories that contain words of the query, at most [`SEARCH_DEPTH_MAX`].
-    pub fn new(finder: &'a Finder<'a>, tables: &'a [Arc<SegmentTable>], found: Vec<Found>) -> Self {
+    pub fn new(finder: &'a Finder<'a>, tables: &'a [Arc<SegmentTable>], found: &[Found]) -> Self {
         let found = deepest(tables, found, SEARCH_DEPTH_MAX);
         let candidates =
             Candidates { list: Vec::new(), locations: Vec::new(), links: Vec::new(), usual: None };
@@ -238,12 +247,11 @@ impl<'a> Collector<'a> {
     fn next_to(&self, slot: Slot, after: bool) -> Vec<u64> {
         let mut slots: Vec<Slot> = Vec::new();
         for (table, allowed) in self.tables.iter().zip(&self.finder.allowed) {
-            let take = |entries: &mut dyn Iterator<Item = &Entry>| {
+            let mut take = |entries: &mut dyn Iterator<Item = &Entry>| {
                 let near = entries.take(REACH + SKIPPED_MAX).filter(|entry| allowed.has(entry.first));
-                near.take(REACH).map(Entry::slot).collect::<Vec<_>>()
+                slots.extend(near.take(REACH).map(Entry::slot));
             };
-            let found = if after { take(&mut table.after(slot)) } else { take(&mut table.before(slot)) };
-            slots.extend(found);
+            if after { take(&mut table.after(slot)) } else { take(&mut table.before(slot)) }
         }
         slots.sort_unstable();
         if !after {
@@ -251,5 +259,29 @@ impl<'a> Collector<'a> {
         }
         slots.truncate(REACH);
         slots.into_iter().map(|(_, _, memory)| memory).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_are_numbered_in_their_order() {
+        let found = |exact: bool, score: f32| Found {
+            entry: 0,
+            best: DocAddress::new(0, 0),
+            score,
+            mask: 0,
+            passage_mask: 0,
+            exact,
+        };
+        let scores = [f32::NEG_INFINITY, -2.0, -0.0, 0.0, f32::MIN_POSITIVE, 0.5, 7.25, f32::INFINITY];
+        let all: Vec<Found> =
+            [false, true].iter().flat_map(|exact| scores.map(|score| found(*exact, score))).collect();
+        for (one, other) in all.iter().flat_map(|one| all.iter().map(move |other| (one, other))) {
+            let order = one.exact.cmp(&other.exact).then(one.score.total_cmp(&other.score));
+            assert_eq!(by_words(one).cmp(&by_words(other)), order, "{one:?} {other:?}");
+        }
     }
 }

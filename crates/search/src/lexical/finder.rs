@@ -22,7 +22,7 @@ use super::{
     schema::{Fields, Key},
     segment_table::SegmentTable,
     tokenizer::runs,
-    view::{Segment, View, bits},
+    view::{Segment, View, bits, ones},
 };
 use cerebro_core::recall::{self, MatchFigures};
 
@@ -274,8 +274,9 @@ pub struct Candidate {
 }
 
 impl Finder<'_> {
-    /// Scores one segment's passages and merges them into memories by its table. `held` is scratch space for
-    /// the matches of passages. All segments share it, because fresh memory costs a page fault per page.
+    /// Scores one segment's passages and merges them into memories by its table. `held` is scratch space for the matches
+    /// of passages, without a match before and after. All segments share it, because fresh memory costs a page fault per
+    /// page.
     pub fn collect(
         &self,
         ord: usize,
@@ -286,12 +287,13 @@ impl Finder<'_> {
         out: &mut Vec<Candidate>,
     ) -> Result<()> {
         let segment = self.view.segment(ord);
-        held.clear();
-        held.resize(segment.max_doc() as usize, PassageMatch::default());
+        held.resize(held.len().max(segment.max_doc() as usize), PassageMatch::default());
+        let mut matched = vec![0; segment.max_doc().div_ceil(64) as usize];
         for ((query_term, weight), found) in
             self.query_terms.iter().zip(&concepts.weights).zip(&self.found[ord])
         {
             for (doc, frequency) in found {
+                matched[*doc as usize / 64] |= 1 << (doc % 64);
                 let held = &mut held[*doc as usize];
                 held.score += weight * frequency * (SATURATION + 1.0) / (frequency + SATURATION);
                 held.mask |= 1 << query_term.concept;
@@ -299,19 +301,29 @@ impl Finder<'_> {
         }
         let exact = self.exact(segment, &self.allowed[ord], query)?;
         for doc in &exact {
+            matched[*doc as usize / 64] |= 1 << (doc % 64);
             let held = &mut held[*doc as usize];
             held.score = held.score.max(f32::MIN_POSITIVE);
         }
-        for (at, entry) in table.entries().iter().enumerate() {
-            let passages = entry.first..entry.first + entry.passages;
+        let mut next = 0;
+        for doc in ones(&matched) {
+            // A memory is looked at once, at its first passage that matches.
+            let at = table.entry_of(doc);
+            if at < next {
+                continue;
+            }
+            next = at + 1;
+            let entry = &table.entries()[at];
+            let passages = entry.first as usize..(entry.first + entry.passages) as usize;
             let (mut best, mut mask) = (entry.first, 0);
-            for doc in passages {
-                mask |= held[doc as usize].mask;
-                if held[doc as usize].score > held[best as usize].score {
+            for (doc, passage) in (entry.first..).zip(&held[passages.clone()]) {
+                mask |= passage.mask;
+                if passage.score > held[best as usize].score {
                     best = doc;
                 }
             }
             let top = held[best as usize];
+            held[passages].fill(PassageMatch::default());
             if top.score > 0.0 {
                 let lift = 1.0 + COVERAGE_LIFT * concepts.coverage(top.mask);
                 let score = recall::of_best(top.score * lift, entry.passages);

@@ -38,7 +38,7 @@ pub use index::Index;
 pub use query::{Archived, Projects, Query};
 pub use search::{Answer, Hit};
 
-use cerebro_core::domain::{Body, SessionId, SubjectId, Timestamp, Validity};
+use cerebro_core::domain::{Body, SessionId, SubjectId, Taint, Timestamp, Validity};
 use cerebro_core::redact::RedactedText;
 
 /// What the index holds of a memory.
@@ -60,6 +60,8 @@ pub struct Doc {
     pub valid: Validity,
     /// Whether it is archived.
     pub archived: bool,
+    /// Its origin and flags, which a hit shows.
+    pub taint: Taint,
     /// The first and last moment at which the store held it, in an index of the past: see [`Change::Past`].
     pub held: (Timestamp, Timestamp),
 }

@@ -30,8 +30,7 @@ pub fn count(view: &View, term: &Term) -> Result<u64> {
     let mut count = 0;
     for segment in view.segments() {
         let alive = segment.alive()?;
-        segment
-            .scan(term, |doc, _| count += u64::from(alive.as_ref().is_none_or(|alive| has(alive, doc))))?;
+        segment.scan(term, |doc, _| count += u64::from(alive.is_none_or(|alive| has(alive, doc))))?;
     }
     Ok(count)
 }
@@ -43,7 +42,7 @@ pub fn memories(view: &View, first: &Term) -> Result<BTreeMap<SubjectId, Timesta
         let alive = segment.alive()?;
         let mut docs = Vec::new();
         segment.scan(first, |doc, _| docs.push(doc))?;
-        for doc in docs.into_iter().filter(|doc| alive.as_ref().is_none_or(|alive| has(alive, *doc))) {
+        for doc in docs.into_iter().filter(|doc| alive.is_none_or(|alive| has(alive, *doc))) {
             let id = SubjectId::from_number(segment.memory(doc)?);
             let date = Timestamp::from_microsecond(segment.date(doc)?).ok();
             found.extend(id.zip(date));
@@ -91,7 +90,7 @@ impl Allowed {
             around(HELD, fields.held, at.as_microsecond())?;
         }
         sets.extend(shelf(segment, fields, query.archived)?);
-        sets.extend(segment.alive()?);
+        sets.extend(segment.alive()?.map(<[u64]>::to_vec));
         let bits = sets.into_iter().reduce(|a, b| a.iter().zip(b).map(|(a, b)| a & b).collect());
         let ones = |bits: &Vec<u64>| bits.iter().map(|b| u64::from(b.count_ones())).sum();
         let count = bits.as_ref().map_or(u64::from(all), ones);

@@ -14,7 +14,9 @@ use super::{
     passage::passages,
     tokenizer::{WORDS, names, words_analyzer},
 };
-use cerebro_core::domain::{Kind, Project, Scope, ScopeName, SessionId, SubjectId, Timestamp};
+use cerebro_core::domain::{
+    Flag, Kind, Origin, Project, Scope, ScopeName, SessionId, SubjectId, Taint, Timestamp,
+};
 
 /// The names of the columns of [`Fields::valid`].
 pub const VALID: [&str; 2] = ["valid_from", "valid_until"];
@@ -52,6 +54,10 @@ pub struct Fields {
     pub scope: Field,
     pub kind: Field,
     pub agent: Field,
+    /// Stored: the origin, then the flags, by their names.
+    pub taint: Field,
+    /// Stored, on archived memories alone.
+    pub archived: Field,
 }
 
 /// An exact term of a passage.
@@ -120,6 +126,8 @@ pub fn schema() -> (Schema, Fields) {
         scope: schema.add_text_field("scope", STORED),
         kind: schema.add_text_field("kind", STORED),
         agent: schema.add_text_field("agent", STORED),
+        taint: schema.add_text_field("taint", STORED),
+        archived: schema.add_bool_field("archived", STORED),
     };
     (schema.build(), fields)
 }
@@ -157,6 +165,10 @@ impl Fields {
         out.add_text(self.scope, doc.scope.name().as_str());
         out.add_text(self.kind, doc.kind.as_str());
         out.add_text(self.agent, doc.agent.as_str());
+        out.add_text(self.taint, stored_taint(&doc.taint));
+        if doc.archived {
+            out.add_bool(self.archived, true);
+        }
         let mut key = |key: Key<'_>| out.add_text(self.keys, key.to_string());
         key(Key::Memory(&doc.id));
         doc.scope.project().into_iter().for_each(|project| key(Key::Project(project)));
@@ -190,6 +202,18 @@ impl Fields {
     }
 }
 
+/// A taint as [`Fields::taint`] has it.
+fn stored_taint(taint: &Taint) -> String {
+    format!("{} {}", taint.origin, taint.names())
+}
+
+/// The inverse of [`stored_taint`].
+pub fn taint_of(stored: &str) -> Option<Taint> {
+    let mut names = stored.split_whitespace();
+    let origin = Origin::parse(names.next()?)?;
+    Some(Taint { origin, flags: names.map(Flag::parse).collect::<Option<_>>()? })
+}
+
 /// A hash of a session's id, 0 without one.
 pub fn session_hash(session: Option<&SessionId>) -> u64 {
     session.map_or(0, |id| fnv(id.as_str().bytes()))
@@ -206,4 +230,21 @@ fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taint_is_read_as_it_was_stored() {
+        for (origin, flags) in
+            [(Origin::Agent, vec![]), (Origin::Import, vec![Flag::Role, Flag::StandingOrder])]
+        {
+            let taint = Taint { origin, flags };
+            assert_eq!(taint_of(&stored_taint(&taint)), Some(taint));
+        }
+        assert_eq!(taint_of(""), None);
+        assert_eq!(taint_of("agent something"), None);
+    }
 }

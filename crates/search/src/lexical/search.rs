@@ -12,13 +12,13 @@ use super::{
     preview::preview,
     query::Archived,
     scan,
-    schema::{Fields, Key, VALID},
+    schema::{Fields, Key, taint_of},
     segment_table::SegmentTable,
     tokenizer::words_analyzer,
     view::View,
 };
 use crate::vector::Near;
-use cerebro_core::domain::{Kind, Project, Scope, ScopeName, SubjectId, Timestamp};
+use cerebro_core::domain::{Kind, Project, Scope, ScopeName, SubjectId, Taint, Timestamp};
 use cerebro_core::recall::{self, MatchFigures, Parts, Ranked};
 use cerebro_core::truth;
 
@@ -65,6 +65,10 @@ pub struct Hit {
     pub similarity: Option<f32>,
     /// When it is no longer true, if somebody said so.
     pub valid_until: Option<Timestamp>,
+    /// The origin and flags of its text.
+    pub taint: Taint,
+    /// Whether it is archived.
+    pub archived: bool,
 }
 
 /// Answers a query from one view of the index. `near` returns the nearest vectors; it is called after the words
@@ -78,7 +82,7 @@ pub fn search(
 ) -> Result<Answer> {
     let (finder, concepts, found) = find(view, tables, fields, query)?;
     let relaxed = !found.iter().any(|candidate| concepts.is_full(candidate.mask));
-    let collector = debug_span!("gather").in_scope(|| Collector::new(&finder, tables, found));
+    let collector = debug_span!("gather").in_scope(|| Collector::new(&finder, tables, &found));
     let near = debug_span!("awaited").in_scope(near);
     let candidates = debug_span!("join").in_scope(|| collector.join(&near, &query.successors));
     let Candidates { list, links, usual, .. } = &candidates;
@@ -200,7 +204,7 @@ impl Finder<'_> {
             (&candidates.list[ranked.at], candidates.locations[ranked.at]);
         let stored = self.view.doc(passage)?;
         let segment = self.view.segment(passage.segment_ord as usize);
-        let valid_until = segment.moment(VALID[1], self.fields.valid[1], passage.doc_id)?;
+        let valid_until = segment.valid_until(passage.doc_id)?;
         let text = |field| stored.get_first(field).and_then(|value| value.as_str());
         let project = text(self.fields.project).and_then(Project::parse).unwrap_or_else(Project::general);
         let scope = text(self.fields.scope).and_then(|name| ScopeName::parse(name).ok());
@@ -222,6 +226,8 @@ impl Finder<'_> {
             valid_until: Some(valid_until)
                 .filter(|until| *until < i64::MAX)
                 .and_then(|until| Timestamp::from_microsecond(until).ok()),
+            taint: text(self.fields.taint).and_then(taint_of).ok_or_else(damaged)?,
+            archived: stored.get_first(self.fields.archived).is_some(),
         })
     }
 }

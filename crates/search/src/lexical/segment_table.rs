@@ -50,6 +50,8 @@ pub type Slot = (u64, i64, u64);
 pub struct SegmentTable {
     /// In the order of the passages.
     entries: Vec<Entry>,
+    /// For each passage, the index of its memory in `entries`.
+    by_passage: Vec<u32>,
     /// The index in `entries` of each memory's last entry.
     by_memory: FxHashMap<u64, u32>,
     /// All slots in order, each with its index in `entries`.
@@ -73,6 +75,8 @@ impl SegmentTable {
                 }
             }
         }
+        let each = |(at, entry): (u32, &Entry)| std::iter::repeat_n(at, entry.passages as usize);
+        let by_passage = (0..).zip(&entries).flat_map(each).collect();
         let mut by_memory = FxHashMap::default();
         by_memory.reserve(entries.len());
         for (at, entry) in (0..).zip(&mut entries) {
@@ -86,12 +90,17 @@ impl SegmentTable {
             by_session.insert(slots[0].0.0, first..first + slots.len());
             first += slots.len();
         }
-        Ok(Self { entries, by_memory, by_slot, by_session })
+        Ok(Self { entries, by_passage, by_memory, by_slot, by_session })
     }
 
     /// The memories, in the order of their passages.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// The index of a passage's memory in [`Self::entries`].
+    pub fn entry_of(&self, passage: DocId) -> usize {
+        self.by_passage[passage as usize] as usize
     }
 
     /// The entries of a memory, the last one first.
@@ -113,20 +122,31 @@ impl SegmentTable {
     /// The memories of a slot's session before it, the nearest first.
     pub fn before(&self, slot: Slot) -> impl Iterator<Item = &Entry> {
         let slots = self.slots(slot.0);
-        let to = slots.partition_point(|(other, _)| *other < slot);
+        let to = position(slots, |other| other < slot);
         slots[..to].iter().rev().map(|(_, at)| &self.entries[*at as usize])
     }
 
     /// The memories of a slot's session after it, the nearest first.
     pub fn after(&self, slot: Slot) -> impl Iterator<Item = &Entry> {
         let slots = self.slots(slot.0);
-        let from = slots.partition_point(|(other, _)| *other <= slot);
+        let from = position(slots, |other| other <= slot);
         slots[from..].iter().map(|(_, at)| &self.entries[*at as usize])
     }
 
     /// A session's slots, in order.
     fn slots(&self, session: u64) -> &[(Slot, u32)] {
         self.by_session.get(&session).map_or(&[], |range| &self.by_slot[range.clone()])
+    }
+}
+
+/// How many slots at the start are on the near side of a border. Most segments are older or newer than the border, which
+/// their ends tell.
+fn position(slots: &[(Slot, u32)], is_before: impl Fn(Slot) -> bool) -> usize {
+    match slots {
+        [] => 0,
+        [.., (last, _)] if is_before(*last) => slots.len(),
+        [(first, _), ..] if !is_before(*first) => 0,
+        _ => slots.partition_point(|(slot, _)| is_before(*slot)),
     }
 }
 
@@ -155,5 +175,23 @@ impl SegmentTables {
         }
         *known = present;
         Ok(tables)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_the_same_with_and_without_a_look_at_the_ends() {
+        let slots: Vec<(Slot, u32)> = (1..=5).map(|at| ((7, at * 10, 1), 0)).collect();
+        for slots in [&slots[..], &slots[..1], &[]] {
+            for border in (0..=60).map(|date| (7, date, 1)) {
+                let before = |slot: Slot| slot < border;
+                assert_eq!(position(slots, before), slots.partition_point(|(slot, _)| before(*slot)));
+                let not_after = |slot: Slot| slot <= border;
+                assert_eq!(position(slots, not_after), slots.partition_point(|(slot, _)| not_after(*slot)));
+            }
+        }
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn doc(id: &str, title: &str, content: &str) -> Doc {
         title_key: 9,
         valid: Validity::default(),
         archived: false,
+        taint: Taint::default(),
         held: (Timestamp::MIN, Timestamp::MAX),
     }
 }

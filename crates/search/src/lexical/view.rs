@@ -19,7 +19,7 @@ use tantivy::{
 
 use super::{
     Change, LexicalError, Result,
-    schema::{Fields, Key},
+    schema::{Fields, Key, VALID},
     tokenizer::words_analyzer,
 };
 
@@ -79,7 +79,7 @@ pub struct View {
     fields: Fields,
     committed: Searcher,
     /// One per committed segment.
-    columns: Vec<OnceLock<Columns>>,
+    known: Vec<Known>,
     /// The memories of committed segments that queued changes replace or remove.
     changed: Vec<Term>,
     queued: Vec<Arc<Passage>>,
@@ -98,8 +98,8 @@ impl View {
             }
         }
         let queued = changes.iter().flat_map(|queued| queued.passages(fields)).cloned().collect();
-        let columns = committed.segment_readers().iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { fields: *fields, committed, columns, changed, queued, pushes })
+        let known = committed.segment_readers().iter().map(|_| Known::default()).collect();
+        Ok(Self { fields: *fields, committed, known, changed, queued, pushes })
     }
 
     /// Whether it is still current for an index with these committed segments and pushes.
@@ -117,7 +117,7 @@ impl View {
     pub fn segment(&self, ord: usize) -> Segment<'_> {
         match self.committed.segment_readers().get(ord) {
             Some(reader) => {
-                Segment::Committed(Committed { reader, columns: &self.columns[ord], changed: &self.changed })
+                Segment::Committed(Committed { reader, known: &self.known[ord], changed: &self.changed })
             }
             None => Segment::Queued(&self.queued, &self.fields),
         }
@@ -148,16 +148,25 @@ pub enum Segment<'a> {
 #[derive(Clone, Copy)]
 pub struct Committed<'a> {
     reader: &'a SegmentReader,
-    /// Looked up by name when first needed, because a lookup takes longer than reading a value.
-    columns: &'a OnceLock<Columns>,
+    known: &'a Known,
     /// Memories whose passages count as deleted.
     changed: &'a [Term],
+}
+
+/// What is found out about a committed segment when a search first needs it.
+#[derive(Default)]
+struct Known {
+    /// Looked up by name once, because a lookup takes longer than reading a value.
+    columns: OnceLock<Columns>,
+    /// See [`Segment::alive`].
+    alive: OnceLock<Option<Vec<u64>>>,
 }
 
 struct Columns {
     memory: Column<u64>,
     passage: Column<u64>,
     date: Column<i64>,
+    valid_until: Column<i64>,
 }
 
 impl<'a> Committed<'a> {
@@ -166,13 +175,17 @@ impl<'a> Committed<'a> {
     }
 
     fn columns(self) -> Result<&'a Columns> {
-        if let Some(columns) = self.columns.get() {
+        if let Some(columns) = self.known.columns.get() {
             return Ok(columns);
         }
         let fast = self.reader.fast_fields();
-        let columns =
-            Columns { memory: fast.u64("memory")?, passage: fast.u64("passage")?, date: fast.i64("date")? };
-        Ok(self.columns.get_or_init(|| columns))
+        let columns = Columns {
+            memory: fast.u64("memory")?,
+            passage: fast.u64("passage")?,
+            date: fast.i64("date")?,
+            valid_until: fast.i64(VALID[1])?,
+        };
+        Ok(self.known.columns.get_or_init(|| columns))
     }
 }
 
@@ -238,16 +251,21 @@ impl Segment<'_> {
 
     /// The passages that are neither deleted nor changed by the queue, as a bit set; `None` when that is all of
     /// them.
-    pub fn alive(&self) -> Result<Option<Vec<u64>>> {
-        let Self::Committed(Committed { reader, changed, .. }) = self else { return Ok(None) };
-        if changed.is_empty() && !reader.has_deletes() {
-            return Ok(None);
+    pub fn alive(&self) -> Result<Option<&[u64]>> {
+        let Self::Committed(Committed { reader, known, changed }) = self else { return Ok(None) };
+        if let Some(alive) = known.alive.get() {
+            return Ok(alive.as_deref());
         }
-        let mut alive = bits(self.max_doc(), reader.doc_ids_alive());
-        for memory in *changed {
-            self.scan(memory, |doc, _| alive[doc as usize / 64] &= !(1 << (doc % 64)))?;
-        }
-        Ok(Some(alive))
+        let alive = if changed.is_empty() && !reader.has_deletes() {
+            None
+        } else {
+            let mut alive = bits(self.max_doc(), reader.doc_ids_alive());
+            for memory in *changed {
+                self.scan(memory, |doc, _| alive[doc as usize / 64] &= !(1 << (doc % 64)))?;
+            }
+            Some(alive)
+        };
+        Ok(known.alive.get_or_init(|| alive).as_deref())
     }
 
     /// The lengths of head or body.
@@ -321,13 +339,11 @@ impl Segment<'_> {
         }
     }
 
-    /// One moment of such a column.
-    pub fn moment(&self, name: &str, field: Field, doc: DocId) -> Result<i64> {
+    /// The last moment at which a passage is true, in microseconds since 1970.
+    pub fn valid_until(&self, doc: DocId) -> Result<i64> {
         match self {
-            Self::Committed(segment) => {
-                Ok(segment.reader.fast_fields().i64(name)?.first(doc).unwrap_or_default())
-            }
-            Self::Queued(passages, _) => moment(&passages[doc as usize].document, field),
+            Self::Committed(segment) => Ok(segment.columns()?.valid_until.first(doc).unwrap_or_default()),
+            Self::Queued(passages, fields) => moment(&passages[doc as usize].document, fields.valid[1]),
         }
     }
 
@@ -382,9 +398,31 @@ fn incomplete() -> LexicalError {
     LexicalError::Damaged("a queued passage lacks a field".to_owned())
 }
 
+/// The passages of a bit set, in order.
+pub fn ones(bits: &[u64]) -> impl Iterator<Item = DocId> {
+    let of = |(first, word): (DocId, &u64)| {
+        let rest = |rest: &u64| Some(rest & (rest - 1)).filter(|rest| *rest != 0);
+        let words = std::iter::successors(Some(*word).filter(|word| *word != 0), rest);
+        words.map(move |rest| first + rest.trailing_zeros())
+    };
+    (0..).step_by(64).zip(bits).flat_map(of)
+}
+
 /// A bit set over `count` passages, with the bits of `docs` set.
 pub fn bits(count: u32, docs: impl Iterator<Item = DocId>) -> Vec<u64> {
     let mut bits = vec![0; count.div_ceil(64) as usize];
     docs.for_each(|doc| bits[doc as usize / 64] |= 1 << (doc % 64));
     bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_set_has_what_was_put_into_it() {
+        for docs in [vec![], vec![0], vec![1, 63, 64, 65, 127, 191], (0..192).collect()] {
+            assert_eq!(ones(&bits(192, docs.iter().copied())).collect::<Vec<DocId>>(), docs);
+        }
+    }
 }

@@ -159,9 +159,14 @@ fn a_merged_memory_that_is_put_back_has_its_place_again() {
         let new = save(&service, "Upload", TEXT, None, &[]).await;
         service.consolidating.plan(false).await.unwrap();
         service.consolidating.apply(None).await.unwrap();
-        assert!(service.recall.marks(&[old]).await.unwrap()[&old].iter().any(|mark| mark.name == "old"));
+        let marks = async || {
+            let memory = service.recall.base.store.memories().by_id(&old).await.unwrap().unwrap();
+            service.recall.marks(&[Footing::from(&memory)]).await.unwrap()
+        };
+        let found = marks().await;
+        assert_eq!(found[&old].iter().map(|mark| mark.name).collect::<Vec<_>>(), ["old", "archived"]);
         assert!(service.memories.archive(&caller(), &old, false).await.unwrap().changed);
-        assert!(service.recall.marks(&[old]).await.unwrap().is_empty(), "neither old nor archived");
+        assert!(marks().await.is_empty(), "neither old nor archived");
         assert_eq!(search(&service, "upload worker", false).await.0.len(), 2);
         // By hand, it goes and comes like any other; a pinned one does not go.
         service.memories.archive(&caller(), &new, true).await.unwrap();

@@ -138,9 +138,6 @@ impl Distilling {
     }
 
     /// The candidates and the arrangements whose ids begin so, at most so many of each.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn proposals_like(
         &self,
         given: &str,

@@ -102,7 +102,9 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
         assert_eq!((memory.content.as_str(), memory.taint.origin), ("the first", Origin::Transcript));
         assert_eq!((memory.scope.project(), memory.kind.as_str()), (Some(&past.project), "discovery"));
         let evidence: Vec<ExchangeId> = first.evidence.iter().map(|evidence| evidence.exchange).collect();
-        assert_eq!(service.memories.evidence_of(&memory.id).await.unwrap(), evidence);
+        let request =
+            ObservationRequest { id: memory.id, history: false, offset: 0, max_bytes: 1_000, as_of: None };
+        assert_eq!(service.recall.observation(&request, false).await.unwrap().evidence, evidence);
         service.distilling.reject_candidate(&second.id).await.unwrap();
         assert!(service.distilling.reject_candidate(&first.id).await.is_err(), "it is a memory");
         assert!(!service.distilling.reject_candidate(&second.id).await.unwrap().changed);

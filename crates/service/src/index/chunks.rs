@@ -10,8 +10,8 @@ use crate::{
     index::{Evidence, blocking},
 };
 use cerebro_core::domain::{
-    Body, Document, DocumentChunk, DocumentId, Event, EventKind, Project, Scope, SessionId, SubjectId,
-    Timestamp, Validity,
+    Body, Document, DocumentChunk, DocumentId, Event, EventKind, Origin, Project, Scope, SessionId,
+    SubjectId, Taint, Timestamp, Validity,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_search::lexical::{Change, Doc, Index};
@@ -127,6 +127,7 @@ fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
         date: document.at,
         valid: Validity::default(),
         archived: false,
+        taint: Taint { origin: Origin::Document, flags: chunk.flags },
         held: (Timestamp::MIN, Timestamp::MAX),
         session: Some(document.id.into()),
         near_keys: Vec::new(),

@@ -8,7 +8,8 @@ use std::{
 use super::{Evidence, evidence::blocking};
 use crate::ServiceError;
 use cerebro_core::domain::{
-    Body, Event, EventKind, FullExchange, Kind, PastSession, Scope, SessionId, SubjectId, Timestamp, Validity,
+    Body, Event, EventKind, FullExchange, Kind, Origin, PastSession, Scope, SessionId, SubjectId, Taint,
+    Timestamp, Validity,
 };
 use cerebro_search::lexical::{Change, Doc, Index};
 use cerebro_store::Store;
@@ -105,6 +106,7 @@ fn document(session: &PastSession, full: FullExchange) -> Doc {
         date: exchange.at,
         valid: Validity::default(),
         archived: false,
+        taint: Taint { origin: Origin::Transcript, flags: Vec::new() },
         held: (Timestamp::MIN, Timestamp::MAX),
         session: Some(exchange.session),
         near_keys: Vec::new(),

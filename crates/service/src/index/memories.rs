@@ -189,6 +189,7 @@ pub(crate) fn document(memory: &Memory) -> Doc {
         title_key: hygiene::title_key(&memory.title),
         valid: memory.valid,
         archived: memory.is_archived(),
+        taint: memory.taint.clone(),
         held: (Timestamp::MIN, Timestamp::MAX),
     }
 }

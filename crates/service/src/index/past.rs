@@ -299,16 +299,26 @@ impl Past {
         are_live: &BTreeMap<MemoryId, bool>,
         at: Timestamp,
     ) -> Result<BTreeSet<MemoryId>, ServiceError> {
-        let mut held = self.held.known.lock().await;
-        let known = self.followed(&mut held).await?;
-        // Nearly all were never deleted, and nothing is read of these.
-        let is_sure = |(id, is_live): &(&MemoryId, &bool)| **is_live && !known.deletions.contains_key(*id);
-        let (sure, others): (Vec<_>, Vec<_>) = are_live.iter().partition(is_sure);
-        let mut found: BTreeSet<MemoryId> = sure.into_iter().map(|(id, _)| *id).collect();
-        let others = self.base.store.memories().by_ids(others.into_iter().map(|(id, _)| id)).await?;
-        let was_there =
-            |memory: &&Memory| !memory.purged && !known.gaps(memory).iter().any(|gap| gap.has(at));
-        found.extend(others.iter().filter(was_there).map(|memory| memory.id));
+        let mut found = BTreeSet::new();
+        let mut doubtful = BTreeMap::new();
+        {
+            let mut held = self.held.known.lock().await;
+            let known = self.followed(&mut held).await?;
+            for (id, is_live) in are_live {
+                match known.deletions.get(id) {
+                    // Nearly all were never deleted, and nothing is read of these.
+                    None if *is_live => drop(found.insert(*id)),
+                    log => drop(doubtful.insert(*id, log.cloned().unwrap_or_default())),
+                }
+            }
+        }
+        // The past is not held during the query, so other questions about it do not wait.
+        let memories = self.base.store.memories().by_ids(doubtful.keys()).await?;
+        let was_there = |memory: &&Memory| {
+            let gaps = truth::gaps(&doubtful[&memory.id], memory.deleted_at);
+            !memory.purged && !gaps.iter().any(|gap| gap.has(at))
+        };
+        found.extend(memories.iter().filter(was_there).map(|memory| memory.id));
         Ok(found)
     }
 

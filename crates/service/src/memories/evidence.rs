@@ -2,16 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Memories, ServiceError};
-use cerebro_core::domain::{ExchangeId, Memory, MemoryId, SessionId, limits::EVIDENCE_MAX};
+use crate::ServiceError;
+use cerebro_core::domain::{ExchangeId, Memory, SessionId, limits::EVIDENCE_MAX};
 use cerebro_store::Write;
-
-impl Memories {
-    /// The exchanges that a memory rests on: those that somebody named, and those that the claims cite from which it was made.
-    pub async fn evidence_of(&self, memory: &MemoryId) -> Result<Vec<ExchangeId>, ServiceError> {
-        Ok(self.base.store.citations().of_memory(memory).await?)
-    }
-}
 
 /// Makes a memory rest on these exchanges and on no others, within its transaction. Returns whether that is a change.
 ///

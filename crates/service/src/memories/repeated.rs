@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::guard;
 use crate::{Memories, ServiceError};
 use cerebro_core::domain::{ChunkId, ExchangeId, Flag, MemoryId, Scope};
-use cerebro_core::sameness;
+use cerebro_core::sameness::{self, Part};
 
 /// Most passages or exchanges that are compared at once.
 const TEXTS_MAX: usize = 50;
@@ -31,14 +31,18 @@ impl Memories {
     ) -> Result<BTreeMap<ChunkId, PassageNotice>, ServiceError> {
         let passages = &passages[..passages.len().min(TEXTS_MAX)];
         let ids: Vec<ChunkId> = passages.iter().map(|(id, _)| *id).collect();
+        // Reading the parts of texts takes long.
+        let has_tombstones = self.base.store.tombstones().has_any().await?;
         let mut notices = BTreeMap::new();
         for chunk in self.base.store.chunks().by_ids(&ids).await? {
             let Some((_, scope)) = passages.iter().find(|(id, _)| *id == chunk.id) else { continue };
-            // A short text is known behind its title only, which is the heading here.
-            let heading = chunk.heading.rsplit(" › ").next().filter(|heading| !heading.is_empty());
-            let behind = heading.map(|heading| format!("{heading}\n\n{}", chunk.text.as_str()));
-            let texts = [chunk.text.as_str(), behind.as_deref().unwrap_or_default()];
-            let old = self.holds_instead(scope, &texts).await?;
+            let old = if has_tombstones {
+                // The title of a passage is its heading.
+                let heading = chunk.heading.rsplit(" › ").next().unwrap_or_default();
+                self.holds_instead(scope, sameness::parts_with_title(heading, &chunk.text)).await?
+            } else {
+                None
+            };
             notices.insert(chunk.id, PassageNotice { old, flags: chunk.flags });
         }
         Ok(notices)
@@ -46,15 +50,12 @@ impl Memories {
 
     /// Of some exchanges, given with their scopes, those that repeat a corrected or superseded text in their first 16 KiB; each
     /// with the memory that says what holds now. What was said stays as it is.
-    ///
-    /// # Errors
-    /// A failing store.
     pub async fn outdated_exchanges(
         &self,
         exchanges: &[(ExchangeId, Scope)],
     ) -> Result<BTreeMap<ExchangeId, MemoryId>, ServiceError> {
         let mut outdated = BTreeMap::new();
-        if !self.base.store.tombstones().may_be_any().await? {
+        if !self.base.store.tombstones().has_any().await? {
             return Ok(outdated);
         }
         let exchanges = &exchanges[..exchanges.len().min(TEXTS_MAX)];
@@ -63,18 +64,14 @@ impl Memories {
             let id = full.exchange.id;
             let Some((_, scope)) = exchanges.iter().find(|(given, _)| *given == id) else { continue };
             let (beginning, _) = full.text.slice_bytes(0, EXCHANGE_BYTES_MAX);
-            let now = self.holds_instead(scope, &[beginning.as_str()]).await?;
+            let now = self.holds_instead(scope, sameness::parts(beginning.as_str())).await?;
             outdated.extend(now.map(|now| (id, now)));
         }
         Ok(outdated)
     }
 
-    /// The memory that says what holds now, if one of these texts repeats what was corrected or superseded.
-    async fn holds_instead(&self, scope: &Scope, texts: &[&str]) -> Result<Option<MemoryId>, ServiceError> {
-        if !self.base.store.tombstones().may_be_any().await? {
-            return Ok(None);
-        }
-        let parts = texts.iter().flat_map(|text| sameness::parts(text)).collect();
+    /// The memory that says what holds now, if one of these parts repeats what was corrected or superseded.
+    async fn holds_instead(&self, scope: &Scope, parts: Vec<Part>) -> Result<Option<MemoryId>, ServiceError> {
         Ok(guard::corrected_in(&self.base.store, scope, parts).await?.first().copied())
     }
 }

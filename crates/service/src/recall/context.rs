@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Caller, Mark, MarkDetail, Marks, Recall, ServiceError, recall::unfinished::LeftOff};
+use crate::{Caller, Footing, Mark, MarkDetail, Marks, Recall, ServiceError, recall::unfinished::LeftOff};
 use cerebro_core::domain::{
     EndReason, Kind, Memory, MemoryId, PERSON, Project, Prompt, ScopeName, Session, SessionId, Timestamp,
     Workplace,
@@ -106,8 +106,8 @@ pub struct Gathered {
 
 impl Gathered {
     /// The memories that may be shown.
-    pub fn memories(&self) -> Vec<MemoryId> {
-        self.due.iter().chain(&self.pinned).chain(&self.recent).map(|memory| memory.id).collect()
+    pub fn memories(&self) -> impl Iterator<Item = &Memory> {
+        self.due.iter().chain(&self.pinned).chain(&self.recent)
     }
 
     /// Whether a thing to be done belongs to one folder or branch. Then [`Self::at`] must be called with the reader's
@@ -180,7 +180,7 @@ impl Recall {
         let (recent, has_older) = picked(recent, request.scope, request.limit);
         let (due, elsewhere) = self.due(&project, request.scope).await?;
         let listed = due.iter().chain(&elsewhere).chain(&pinned).chain(&recent);
-        let shown: Vec<MemoryId> = listed.map(|memory| memory.id).collect();
+        let shown: Vec<Footing> = listed.map(Footing::from).collect();
         let mut marks = self.marks(&shown).await?;
         let now = self.base.now();
         for memory in pinned.iter().chain(&recent) {

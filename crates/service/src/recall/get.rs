@@ -1,10 +1,10 @@
 //! Reading one memory in full.
 
 use super::succession::Beside;
-use crate::{Recall, ServiceError};
-use cerebro_core::domain::{Memory, MemoryId, Nature, Revision, Timestamp};
+use crate::{Mark, Recall, ServiceError};
+use cerebro_core::domain::{ExchangeId, Memory, MemoryId, Nature, Revision, Timestamp, WorkId};
 use cerebro_core::{text, truth};
-use cerebro_store::{Neighbour, Supersession};
+use cerebro_store::{Neighbour, Supersession, Ties};
 
 /// Most neighbours that are shown.
 const RELATED_MAX: usize = 20;
@@ -22,7 +22,7 @@ pub struct ObservationRequest {
     pub offset: usize,
     /// At most this much content.
     pub max_bytes: usize,
-    /// As the store held it at this moment, without revisions and neighbours.
+    /// As the store held it at this moment, without revisions and ties.
     pub as_of: Option<Timestamp>,
 }
 
@@ -37,6 +37,12 @@ pub struct Observation {
     pub next_offset: Option<usize>,
     /// Its neighbours in the graph.
     pub related: Vec<Neighbour>,
+    /// The exchanges that it rests on: those that somebody named, and those that the claims cite from which it was made.
+    pub evidence: Vec<ExchangeId>,
+    /// The pieces of work in which it was found out, whoever owns them, the latest first.
+    pub works: Vec<WorkId>,
+    /// If it is an insight: the mark that a source of it no longer holds.
+    pub mark: Option<Mark>,
     /// The memories whose place it took, the latest first.
     pub supersedes: Vec<MemoryId>,
     /// The memories that took its place, the latest first.
@@ -68,12 +74,16 @@ impl Recall {
         request: &ObservationRequest,
         person: bool,
     ) -> Result<Observation, ServiceError> {
-        let found = self.base.store.memories().with_neighbours(&request.id, RELATED_MAX).await?;
-        let (mut memory, mut related) = found.ok_or(ServiceError::NoMemory(request.id))?;
+        let found = self.base.store.memories().with_ties(&request.id, RELATED_MAX).await?;
+        let (mut memory, mut ties) = found.ok_or(ServiceError::NoMemory(request.id))?;
+        let mut mark = None;
         if let Some(at) = request.as_of {
             memory = Box::pin(self.past.as_it_was(memory, at)).await?;
-            related.clear();
-        } else if !memory.is_live() && !person {
+            ties.supersessions.retain(|edge| edge.at <= at);
+            ties = Ties { neighbours: Vec::new(), citations: Vec::new(), works: Vec::new(), ..ties };
+        } else if memory.is_live() {
+            mark = self.source_mark(&memory).await?;
+        } else if !person {
             return Err(ServiceError::gone(&memory));
         }
         let content_bytes = memory.content.len();
@@ -94,14 +104,13 @@ impl Recall {
         } else {
             None
         };
-        let mut edges = self.base.store.supersessions().of(std::slice::from_ref(&memory.id)).await?;
-        edges.retain(|edge| request.as_of.is_none_or(|at| edge.at <= at));
-        let then = Box::pin(self.then(request.as_of)).await?;
+        let Ties { neighbours: related, supersessions, citations: evidence, works } = ties;
+        let then = Box::pin(self.held_then(request.as_of)).await?;
         let Beside { supersedes, superseded_by } =
-            self.succession().await?.beside(&memory.id, &edges, then.as_ref());
+            self.succession().await?.beside(&memory.id, &supersessions, then.as_ref());
         let nature = truth::nature(&memory);
         let has_superseded =
-            edges.iter().any(|edge| edge.newer == memory.id && edge.by != Supersession::CYCLE);
+            supersessions.iter().any(|edge| edge.newer == memory.id && edge.by != Supersession::CYCLE);
         let strength =
             truth::strength(&memory, has_superseded, request.as_of.unwrap_or_else(|| self.base.now()));
         Ok(Observation {
@@ -109,6 +118,9 @@ impl Recall {
             content_bytes,
             next_offset,
             related,
+            evidence,
+            works,
+            mark,
             supersedes,
             superseded_by,
             nature,

@@ -122,6 +122,6 @@ impl Recall {
 
     /// The anchors of a project's memories, up to a bound.
     pub async fn anchored(&self, project: &Project) -> Result<Vec<(MemoryId, Vec<Anchor>)>, ServiceError> {
-        Ok(self.base.store.footings().anchored(project, ANCHORED_MAX).await?)
+        Ok(self.base.store.anchors().of_project(project, ANCHORED_MAX).await?)
     }
 }

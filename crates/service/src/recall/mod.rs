@@ -1,6 +1,7 @@
 //! What finds and shows memories: search, context, timelines, lists, graphs and figures. Nothing here changes a memory.
 //! The only writes are the anchors of a memory, and that a pair is settled.
 
+mod anchors;
 mod beside;
 mod browse;
 mod census;
@@ -8,7 +9,6 @@ mod claims;
 mod context;
 mod entity;
 mod evidence;
-mod footing;
 mod get;
 mod graph;
 mod health;
@@ -21,18 +21,18 @@ mod succession;
 mod timeline;
 mod unfinished;
 
+pub(crate) use anchors::AnchorCache;
 pub use browse::{BrowseRequest, Browsed, Selected, Selection};
 pub(crate) use census::CensusCache;
 pub(crate) use claims::ClaimCache;
 pub use context::{Context, ContextRequest, FollowUps, Gathered};
 pub use entity::EntityGraph;
 pub use evidence::{EvidenceFound, EvidenceHint, EvidenceRequest};
-pub(crate) use footing::FootingCache;
 pub use get::{Earlier, Observation, ObservationRequest};
 pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
 pub(crate) use health::HealthCache;
 pub use health::{Health, PAIRS_COUNTED_MAX};
-pub use marks::{Mark, MarkDetail, Marks, flag_mark};
+pub use marks::{Footing, Mark, MarkDetail, Marks, flag_mark};
 pub use pairs::{Pair, Pairs};
 pub use search::{Elsewhere, Found, SearchRequest};
 pub use session_contents::SessionContents;
@@ -62,7 +62,7 @@ pub struct Recall {
     pub(crate) sessions: Sessions,
     pub(crate) feedback: Feedback,
     pub(crate) claims: Arc<ClaimCache>,
-    pub(crate) footings: Arc<FootingCache>,
+    pub(crate) anchors: Arc<AnchorCache>,
     pub(crate) succession: Arc<SuccessionCache>,
     pub(crate) census: Arc<CensusCache>,
     pub(crate) health: Arc<HealthCache>,

@@ -1,14 +1,18 @@
 //! Searching: one scored list, and a hint to other projects if its match is not strong.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use tokio::{runtime::Handle, sync::watch};
+use tracing::debug_span;
 
-use crate::{Caller, Mark, MarkDetail, Marks, Recall, ServiceError, fields::Fields, index::blocking};
-use cerebro_core::domain::{Kind, MemoryId, Project, ScopeName, Timestamp, limits::SEARCH_DEPTH_MAX};
+use super::succession::HeldThen;
+use crate::{
+    Caller, Footing, Mark, MarkDetail, Marks, Recall, ServiceError, fields::Fields, index::blocking,
+};
+use cerebro_core::domain::{Kind, Project, ScopeName, Timestamp, limits::SEARCH_DEPTH_MAX};
 use cerebro_core::recall::{Match, Weights};
 use cerebro_core::truth::{self, Listed};
-use cerebro_search::lexical::{Answer, Archived, Hit, Projects, Query};
+use cerebro_search::lexical::{Answer, Archived, Hit, Index, LexicalError, Projects, Query};
 use cerebro_search::vector::Near;
 
 /// Most other projects that an answer names.
@@ -102,7 +106,7 @@ impl Recall {
         } else {
             Projects::Of { project: project.clone(), with_personal: true }
         };
-        let then = Box::pin(self.then(request.as_of)).await?;
+        let then = Box::pin(self.held_then(request.as_of)).await?;
         let query = Query {
             text,
             projects,
@@ -125,29 +129,20 @@ impl Recall {
             successors: self.succession().await?.at(then.as_ref()),
             external: self.beside(&request.weights).await?,
         };
-        let _place = self.searches.acquire().await;
-        let answer = match request.as_of {
-            Some(_) => Box::pin(self.search_past(query.clone())).await?,
-            None => self.search_now(&query).await?,
+        let Looked { answer, archived, outside } = match then {
+            Some(_) => Box::pin(self.search_past(query)).await?,
+            None => self.search_now(query).await?,
         };
-        let marks = self.marks_of_hits(&answer.hits, &request).await?;
+        let marks = self.marks_of_hits(&answer.hits, &request, then.as_ref()).await?;
         let shown = request.offset + request.limit;
         let more = answer.total > shown && shown < SEARCH_DEPTH_MAX;
-        let is_first = !request.all_projects && request.offset == 0 && request.as_of.is_none();
-        let matched = answer.figures.label();
-        let weak = matched != Match::Strong && is_first;
-        let is_hinted = request.offset == 0 && query.archived == Archived::Without;
-        let asked = query.clone();
-        let archived =
-            if is_hinted { self.index.ask(move |index| index.better_archived(&asked)).await? } else { 0 };
-        let elsewhere = if weak { self.elsewhere(query, &answer).await? } else { Vec::new() };
         Ok(Found {
             project: (!request.all_projects).then_some(project),
+            matched: answer.figures.label(),
             hits: answer.hits,
-            matched,
             relaxed: answer.relaxed,
             more,
-            elsewhere,
+            elsewhere: elsewhere(outside),
             archived,
             marks,
             words_only: request.as_of.is_some(),
@@ -155,34 +150,47 @@ impl Recall {
         })
     }
 
-    /// Answers by words and meaning.
-    async fn search_now(&self, query: &Query) -> Result<Answer, ServiceError> {
+    /// Answers by words and meaning. The first page also has the hints to what is not listed.
+    async fn search_now(&self, query: Query) -> Result<Looked, ServiceError> {
+        let _place = self.searches.acquire().await;
         let (send_near, near) = watch::channel(None);
+        let query = Arc::new(query);
+        let asked = Arc::clone(&query);
         let meaning = async {
-            send_near.send_replace(Some(self.nearest(query).await?));
+            send_near.send_replace(Some(self.nearest(&asked).await?));
             Ok::<(), ServiceError>(())
         };
-        let asked = query.clone();
         // The words are looked for while the model reads the question.
-        let words = self.index.ask(move |index| index.search(&asked, || awaited(near.clone())));
-        let ((), answer) = tokio::try_join!(meaning, words)?;
-        Ok(answer)
+        let words = self.index.ask(move |index| {
+            let answer = index.search(&query, || awaited(near.clone()))?;
+            Looked::beyond(index, &query, answer)
+        });
+        let ((), looked) = tokio::try_join!(meaning, words)?;
+        Ok(looked)
     }
 
     /// Answers by the words of what the store held at the query's moment: the vectors are those of the present.
-    async fn search_past(&self, query: Query) -> Result<Answer, ServiceError> {
+    async fn search_past(&self, query: Query) -> Result<Looked, ServiceError> {
+        // Before a place is taken: building the index may take long.
         let index = self.past.past_index().await?;
-        blocking(&index, move |index| index.search(&query, Arc::default)).await
+        let _place = self.searches.acquire().await;
+        let answer = blocking(&index, move |index| index.search(&query, Arc::default)).await?;
+        Ok(Looked { answer, archived: 0, outside: BTreeMap::new() })
     }
 
     /// The marks of hits, as of the moment of the query.
-    async fn marks_of_hits(&self, hits: &[Hit], request: &SearchRequest) -> Result<Marks, ServiceError> {
-        let ids: Vec<MemoryId> = hits.iter().map(|hit| hit.id.into()).collect();
-        let mut marks = match request.as_of {
-            Some(at) => Box::pin(self.past_marks(&ids, at)).await?,
-            None => self.marks(&ids).await?,
+    async fn marks_of_hits(
+        &self,
+        hits: &[Hit],
+        request: &SearchRequest,
+        then: Option<&HeldThen>,
+    ) -> Result<Marks, ServiceError> {
+        let footings: Vec<Footing> = hits.iter().map(Footing::from).collect();
+        let mut marks = match then {
+            Some(then) => self.past_marks(&footings, then).await?,
+            None => self.marks(&footings).await?,
         };
-        if request.as_of.is_none() {
+        if then.is_none() {
             let listed: Vec<Listed<'_>> = hits.iter().map(listed).collect();
             for (id, newer) in truth::newer(&listed) {
                 let marks = marks.entry(id).or_default();
@@ -211,18 +219,41 @@ impl Recall {
         let leg = self.vectors.vector_candidates(&query.projects, &query.text, depth, None).await?;
         Ok(Arc::new(leg.map(|leg| leg.hits).unwrap_or_default()))
     }
+}
 
-    /// The projects with memories that hold more of the query than the best hit here.
-    #[tracing::instrument(level = "debug", skip_all)]
-    async fn elsewhere(&self, query: Query, answer: &Answer) -> Result<Vec<Elsewhere>, ServiceError> {
-        let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
-        let outside = self.index.ask(move |index| index.outside(&query, best + CLEARLY_MORE)).await?;
-        let mut elsewhere: Vec<Elsewhere> =
-            outside.into_iter().map(|(project, hits)| Elsewhere { project, hits }).collect();
-        elsewhere.sort_by_key(|other| std::cmp::Reverse(other.hits));
-        elsewhere.truncate(ELSEWHERE_MAX);
-        Ok(elsewhere)
+/// What the index says about a question: the answer, and whether better ones are not listed.
+struct Looked {
+    answer: Answer,
+    /// How many archived memories answer clearly better.
+    archived: usize,
+    /// The projects with memories that hold more of the query than the best hit here, if the match is not strong.
+    outside: BTreeMap<Project, usize>,
+}
+
+impl Looked {
+    /// Looks beyond an answer, if it is the first page.
+    fn beyond(index: &Index, query: &Query, answer: Answer) -> Result<Self, LexicalError> {
+        let is_first = query.offset == 0;
+        let archived =
+            if is_first && query.archived == Archived::Without { index.better_archived(query)? } else { 0 };
+        let is_one_project = matches!(query.projects, Projects::Of { .. });
+        let outside = if is_first && is_one_project && answer.figures.label() != Match::Strong {
+            let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
+            debug_span!("elsewhere").in_scope(|| index.outside(query, best + CLEARLY_MORE))?
+        } else {
+            BTreeMap::new()
+        };
+        Ok(Self { answer, archived, outside })
     }
+}
+
+/// The other projects that an answer names.
+fn elsewhere(outside: BTreeMap<Project, usize>) -> Vec<Elsewhere> {
+    let mut elsewhere: Vec<Elsewhere> =
+        outside.into_iter().map(|(project, hits)| Elsewhere { project, hits }).collect();
+    elsewhere.sort_by_key(|other| std::cmp::Reverse(other.hits));
+    elsewhere.truncate(ELSEWHERE_MAX);
+    elsewhere
 }
 
 fn listed(hit: &Hit) -> Listed<'_> {

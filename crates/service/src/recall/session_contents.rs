@@ -69,6 +69,7 @@ mod tests {
                 memory_kind: None,
                 agent: String::new(),
                 at: Timestamp::from_second(*second).unwrap(),
+                footing: None,
             };
             let mut entries: Vec<Entry> = moments.iter().map(entry).collect();
             truncate(&mut entries, limit);

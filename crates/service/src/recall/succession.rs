@@ -10,8 +10,8 @@ use cerebro_core::domain::limits::SUPERSEDED_DEPTH_MAX;
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SubjectId, Timestamp};
 use cerebro_store::{Committed, Supersession};
 
-/// A moment of the past, and which of the memories at the ends of supersessions the store held then.
-pub(crate) struct Then {
+/// Which of the memories at the ends of supersessions the store held at a moment of the past.
+pub(crate) struct HeldThen {
     at: Timestamp,
     held: BTreeSet<MemoryId>,
 }
@@ -41,20 +41,20 @@ impl Succession {
         book
     }
 
-    fn numbered(&self, then: Option<&Then>) -> HashMap<u64, u64> {
+    fn numbered(&self, then: Option<&HeldThen>) -> HashMap<u64, u64> {
         let number = |id: MemoryId| SubjectId::from(id).as_number();
         let successor = |id: &MemoryId| Some((number(*id), number(self.successor(id, then)?)));
         self.successors.keys().filter_map(successor).collect()
     }
 
     /// Whether the store holds a memory at the end of a supersession, or held it then.
-    fn is_held(&self, id: &MemoryId, then: Option<&Then>) -> bool {
+    fn is_held(&self, id: &MemoryId, then: Option<&HeldThen>) -> bool {
         then.map_or_else(|| self.ends.get(id).copied().unwrap_or(false), |then| then.held.contains(id))
     }
 
     /// The memory in another's place: the last that superseded it and is live; if that is deleted, the one that superseded
     /// that one. At an earlier moment likewise, as it was then.
-    pub(crate) fn successor(&self, id: &MemoryId, then: Option<&Then>) -> Option<MemoryId> {
+    pub(crate) fn successor(&self, id: &MemoryId, then: Option<&HeldThen>) -> Option<MemoryId> {
         let mut level = vec![*id];
         let mut seen = BTreeSet::from([*id]);
         for _ in 0..SUPERSEDED_DEPTH_MAX {
@@ -75,7 +75,7 @@ impl Succession {
     }
 
     /// Which memory is in the place of which, now or at an earlier moment, by the index's numbers.
-    pub(crate) fn at(&self, then: Option<&Then>) -> Arc<HashMap<u64, u64>> {
+    pub(crate) fn at(&self, then: Option<&HeldThen>) -> Arc<HashMap<u64, u64>> {
         match then {
             None => Arc::clone(&self.now),
             Some(_) => Arc::new(self.numbered(then)),
@@ -84,7 +84,7 @@ impl Succession {
 
     /// Of the memories that one superseded by some edges, and of those that superseded it, those that the store holds, or
     /// held then.
-    pub(crate) fn beside(&self, id: &MemoryId, edges: &[Supersession], then: Option<&Then>) -> Beside {
+    pub(crate) fn beside(&self, id: &MemoryId, edges: &[Supersession], then: Option<&HeldThen>) -> Beside {
         let there = |from: fn(&Supersession) -> MemoryId, to: fn(&Supersession) -> MemoryId| {
             let ends = edges.iter().filter(|edge| from(edge) == *id).map(to);
             ends.filter(|other| self.is_held(other, then)).collect()
@@ -141,11 +141,11 @@ impl Recall {
         Ok(self.succession.0.keep(ticket, Succession::new(edges, &live)))
     }
 
-    /// What there was of the supersessions' memories at a moment; `None` for the present.
-    pub(crate) async fn then(&self, at: Option<Timestamp>) -> Result<Option<Then>, ServiceError> {
+    /// Which of the supersessions' memories the store held at a moment; `None` for the present.
+    pub(crate) async fn held_then(&self, at: Option<Timestamp>) -> Result<Option<HeldThen>, ServiceError> {
         let Some(at) = at else { return Ok(None) };
         let book = self.succession().await?;
-        Ok(Some(Then { at, held: self.past.held_at(&book.ends, at).await? }))
+        Ok(Some(HeldThen { at, held: self.past.held_at(&book.ends, at).await? }))
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(successor(&[0], 0), None);
         assert_eq!(successor(&[0, 1, 2, 3, 4], 4), None);
         assert_eq!(book(&[0, 2]).at(None).len(), 1);
-        let then = |second: i64, held: &[usize]| Then {
+        let then = |second: i64, held: &[usize]| HeldThen {
             at: Timestamp::from_second(second).unwrap(),
             held: held.iter().map(|at| ids[*at]).collect(),
         };

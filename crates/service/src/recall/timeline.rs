@@ -1,6 +1,6 @@
 //! What happened around a memory.
 
-use crate::{Recall, ServiceError};
+use crate::{Footing, Recall, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Prompt, Scope, Session, Timestamp};
 use cerebro_core::{named, text};
 use cerebro_store::Side;
@@ -62,6 +62,8 @@ pub struct Entry {
     pub agent: String,
     /// When.
     pub at: Timestamp,
+    /// The footing of the memory.
+    pub footing: Option<Footing>,
 }
 
 /// A memory with what happened around it, in order of time.
@@ -80,13 +82,10 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// The memories of all entries.
-    pub fn memories(&self) -> Vec<MemoryId> {
+    /// The footings of the memories of all entries.
+    pub fn footings(&self) -> Vec<Footing> {
         let entries = self.before.iter().chain([&self.focus]).chain(&self.after);
-        entries
-            .filter(|entry| entry.kind == EntryKind::Memory)
-            .filter_map(|entry| MemoryId::parse(&entry.id).ok())
-            .collect()
+        entries.filter_map(|entry| entry.footing.clone()).collect()
     }
 }
 
@@ -199,6 +198,7 @@ pub(crate) fn memory_entry(memory: &Memory, at: Timestamp) -> Entry {
         memory_kind: Some(memory.kind.to_string()),
         agent: memory.agent.to_string(),
         at,
+        footing: Some(memory.into()),
     }
 }
 
@@ -210,6 +210,7 @@ pub(crate) fn prompt_entry(prompt: &Prompt) -> Entry {
         memory_kind: None,
         agent: prompt.agent.to_string(),
         at: prompt.created_at,
+        footing: None,
     }
 }
 
@@ -221,6 +222,7 @@ fn session_borders(session: &Session) -> Vec<Entry> {
         memory_kind: None,
         agent: session.agent.to_string(),
         at,
+        footing: None,
     };
     let mut borders = vec![border(EntryKind::SessionStart, session.started_at, String::new())];
     if let Some(at) = session.ended_at {

@@ -100,16 +100,15 @@ impl Journal {
         Ok(self.base.store.memories().by_ids(&ids).await?)
     }
 
-    /// The pieces of work of an owner that a memory came from, the latest first.
-    pub async fn works_of_memory(&self, owner: &str, id: &MemoryId) -> Result<Vec<WorkId>, ServiceError> {
-        let tied = self.base.store.edges().works_of(id, TIED_MAX).await?;
-        if tied.is_empty() {
-            return Ok(tied);
+    /// Those among some pieces of work that belong to an owner, in their order.
+    pub async fn own_works(&self, owner: &str, works: &[WorkId]) -> Result<Vec<WorkId>, ServiceError> {
+        if works.is_empty() {
+            return Ok(Vec::new());
         }
-        let own = self.base.store.works().by_ids(&tied).await?;
+        let own = self.base.store.works().by_ids(works).await?;
         let is_own =
-            |id: &WorkId| own.iter().any(|stored| stored.work.id == *id && stored.work.owner == owner);
-        Ok(tied.into_iter().filter(is_own).collect())
+            |id: &&WorkId| own.iter().any(|stored| stored.work.id == **id && stored.work.owner == owner);
+        Ok(works.iter().filter(is_own).copied().collect())
     }
 }
 

@@ -1,35 +1,17 @@
-//! The footing of memories: their flags, and the code that they refer to.
+//! The anchors of memories: the code that they refer to, as it was.
 //!
-//! Anchors are derived, as relations are: they have no events, and a purge removes them.
-
-use std::collections::HashMap;
+//! They are derived, as relations are: they have no events, and a purge removes them.
 
 use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Vars, one, take},
-    row::{self, datetime, memory_id, memory_record, named_flags, signed, small, timestamp},
+    read::{Vars, one},
+    row::{self, datetime, memory_id, memory_record, signed},
     statement,
 };
 use cerebro_anchors::{Anchor, Digest, Pinned};
-use cerebro_core::domain::{Flag, MemoryId, Project, Timestamp};
-use cerebro_core::truth::insight;
-
-/// The footing of a memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Footing {
-    /// Its project; a personal one has none.
-    pub project: Option<Project>,
-    /// Whether it is archived.
-    pub archived: bool,
-    /// The flags of its text.
-    pub flags: Vec<Flag>,
-    /// The anchors of its present revision.
-    pub anchors: Vec<Anchor>,
-    /// If its text was derived from other memories: these, and when it was written.
-    pub derived: Option<(Vec<MemoryId>, Timestamp)>,
-}
+use cerebro_core::domain::{MemoryId, Project};
 
 #[derive(SurrealValue)]
 struct AnchorRow {
@@ -51,7 +33,6 @@ struct Row {
 #[derive(SurrealValue)]
 struct Anchored {
     memory: RecordId,
-    revision: i64,
     anchors: Vec<AnchorRow>,
 }
 
@@ -96,22 +77,17 @@ pub(super) fn anchor_record(memory: &MemoryId) -> RecordId {
 }
 
 noun! {
-    /// The footings of memories.
-    footings: Footings
+    /// The anchors of memories.
+    anchors: Anchors
 }
 
-impl Footings<'_> {
+impl Anchors<'_> {
     /// Replaces the anchors of a memory. Returns `false` and changes nothing when the memory has a different
     /// revision or is gone.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
-    pub async fn put_anchors(
-        self,
-        memory: &MemoryId,
-        revision: u32,
-        anchors: &[Anchor],
-    ) -> Result<bool, StoreError> {
+    pub async fn put(self, memory: &MemoryId, revision: u32, anchors: &[Anchor]) -> Result<bool, StoreError> {
         let row = Row {
             memory: memory_record(memory),
             revision: i64::from(revision),
@@ -134,7 +110,7 @@ impl Footings<'_> {
     ///
     /// # Errors
     /// A failing store, or a malformed row.
-    pub async fn anchored(
+    pub async fn of_project(
         self,
         project: &Project,
         limit: usize,
@@ -144,45 +120,16 @@ impl Footings<'_> {
         rows.into_iter().map(Anchored::read).collect()
     }
 
-    /// The footings of those among some memories that are live.
+    /// The anchors of those among some memories that are live and have any.
     ///
     /// # Errors
     /// A failing store, or a malformed row.
-    pub async fn of(self, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Footing)>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Standing {
-            id: RecordId,
-            project: String,
-            revision: i64,
-            flags: Option<Vec<String>>,
-            archived_at: Option<surrealdb::types::Datetime>,
-            updated_at: surrealdb::types::Datetime,
-            derived: Option<String>,
-        }
-        if ids.is_empty() {
+    pub async fn of(self, memories: &[MemoryId]) -> Result<Vec<(MemoryId, Vec<Anchor>)>, StoreError> {
+        if memories.is_empty() {
             return Ok(Vec::new());
         }
-        let vars = Vars::new()
-            .list("memories", ids.iter().map(memory_record))
-            .list("anchors", ids.iter().map(anchor_record));
-        let mut results = self.0.engine()?.run(statement::FOOTING, vars.0).await?;
-        let mut anchored = HashMap::new();
-        for row in take::<Anchored>("anchor", &mut results, 1)? {
-            let revision = small(row.revision);
-            let (memory, anchors) = row.read()?;
-            anchored.insert((memory, revision), anchors);
-        }
-        let footing = |row: Standing| {
-            let id = memory_id("memory", row.id)?;
-            let anchors = anchored.remove(&(id, small(row.revision))).unwrap_or_default();
-            let flags = named_flags(row.flags.as_deref());
-            let archived = row.archived_at.is_some();
-            let project = Some(row.project).filter(|name| !name.is_empty());
-            let project = project.map(|name| row::project("memory", &name)).transpose()?;
-            let at = timestamp(row.updated_at);
-            let derived = row.derived.map(|content| (insight::sources_of(&content), at));
-            Ok((id, Footing { project, archived, flags, anchors, derived }))
-        };
-        take::<Standing>("memory", &mut results, 0)?.into_iter().map(footing).collect()
+        let vars = Vars::new().list("ids", memories.iter().map(anchor_record));
+        let rows: Vec<Anchored> = self.0.values("anchor", statement::ANCHOR_GET, vars).await?;
+        rows.into_iter().map(Anchored::read).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The footing of memories: their origin and flags, and their anchors to code.
+//! The anchors of memories to code.
 //!
 //! The code itself is in the folder of whoever asks, so the verdict on an anchor is found there and not stored. Only the
 //! anchors are kept here.
@@ -11,26 +11,26 @@ use std::{
 use crate::{Recall, ServiceError, lock};
 use cerebro_anchors::Anchor;
 use cerebro_core::domain::MemoryId;
-use cerebro_store::{Committed, Footing};
+use cerebro_store::Committed;
 
-/// Most memories whose footing is kept in memory; at that number all are dropped and read again.
+/// Most memories whose anchors are kept in memory; at that number all are dropped and read again.
 const HELD_MAX: usize = 10_000;
 
-/// The footings that were read.
+/// The anchors that were read; none of a memory that has none or is not live.
 #[derive(Default)]
 struct Held {
-    footings: HashMap<MemoryId, Arc<Footing>>,
+    anchors: HashMap<MemoryId, Arc<[Anchor]>>,
     /// Counts the changes, so that a reading which began before a change is not kept.
     changes: u64,
 }
 
-/// The footings of memories that were shown lately.
+/// The anchors of memories that were shown lately.
 #[derive(Default)]
-pub(crate) struct FootingCache {
+pub(crate) struct AnchorCache {
     held: Mutex<Held>,
 }
 
-impl FootingCache {
+impl AnchorCache {
     /// Forgets the memories that a commit wrote.
     pub(crate) fn follow(&self, committed: &Committed) {
         self.forget(committed.memories.iter().map(|memory| memory.id));
@@ -40,35 +40,37 @@ impl FootingCache {
         let mut held = lock(&self.held);
         held.changes += 1;
         for id in ids {
-            held.footings.remove(&id);
+            held.anchors.remove(&id);
         }
     }
 }
 
 impl Recall {
-    /// The footing of each live one of some memories.
-    pub async fn footings(&self, ids: &[MemoryId]) -> Result<BTreeMap<MemoryId, Arc<Footing>>, ServiceError> {
-        let book = &self.footings;
+    /// The anchors of each of some memories; none of one that has none or is not live.
+    pub async fn anchors(&self, ids: &[MemoryId]) -> Result<BTreeMap<MemoryId, Arc<[Anchor]>>, ServiceError> {
+        let cache = &self.anchors;
         let (mut known, changes) = {
-            let held = lock(&book.held);
+            let held = lock(&cache.held);
             let known: BTreeMap<_, _> =
-                ids.iter().filter_map(|id| Some((*id, Arc::clone(held.footings.get(id)?)))).collect();
+                ids.iter().filter_map(|id| Some((*id, Arc::clone(held.anchors.get(id)?)))).collect();
             (known, held.changes)
         };
         let wanted: Vec<MemoryId> = ids.iter().filter(|id| !known.contains_key(id)).copied().collect();
         if wanted.is_empty() {
             return Ok(known);
         }
-        let read = self.base.store.footings().of(&wanted).await?;
-        let read: Vec<_> = read.into_iter().map(|(id, footing)| (id, Arc::new(footing))).collect();
+        let mut found: HashMap<MemoryId, Vec<Anchor>> =
+            self.base.store.anchors().of(&wanted).await?.into_iter().collect();
+        let of = |id: MemoryId| (id, Arc::<[Anchor]>::from(found.remove(&id).unwrap_or_default()));
+        let read: Vec<(MemoryId, Arc<[Anchor]>)> = wanted.into_iter().map(of).collect();
         {
-            let mut held = lock(&book.held);
+            let mut held = lock(&cache.held);
             // Another home may anchor a memory to code, and that makes no event.
             if held.changes == changes && !self.base.store.is_shared() {
-                if held.footings.len() + read.len() > HELD_MAX {
-                    held.footings.clear();
+                if held.anchors.len() + read.len() > HELD_MAX {
+                    held.anchors.clear();
                 }
-                held.footings.extend(read.iter().cloned());
+                held.anchors.extend(read.iter().cloned());
             }
         }
         known.extend(read);
@@ -82,8 +84,8 @@ impl Recall {
         revision: u32,
         anchors: &[Anchor],
     ) -> Result<bool, ServiceError> {
-        let put = self.base.store.footings().put_anchors(id, revision, anchors).await;
-        self.footings.forget([*id]);
+        let put = self.base.store.anchors().put(id, revision, anchors).await;
+        self.anchors.forget([*id]);
         Ok(put?)
     }
 }
