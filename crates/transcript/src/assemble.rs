@@ -217,11 +217,19 @@ impl Assembler {
 
     /// The result of a call. A result without a call is dropped, and one whose exchange has ended stands by itself.
     pub(crate) fn result(&mut self, id: &str, answer: Answer<'_>, source: Source<'_>) {
-        if id.is_empty() || self.live.replaying {
-            self.ends_copy(source);
+        // That of a copy says the same of a call that has none yet, and its record may also begin an exchange.
+        let is_copy = self.live.replaying;
+        self.ends_copy(source);
+        if id.is_empty() {
             return;
         }
-        let Some((index, at)) = self.find_call(id) else { return self.late_result(id, answer, source) };
+        let Some((index, at)) = self.find_call(id) else {
+            if is_copy {
+                self.live.late.retain(|late| late.id != hash(id));
+                return;
+            }
+            return self.late_result(id, answer, source);
+        };
         let open = &mut self.open[index];
         let Some(Turn::Call(call)) = open.exchange.turns.get_mut(at) else { return };
         if call.outcome != Outcome::Pending {
@@ -230,7 +238,7 @@ impl Assembler {
         tool::settle(call, answer);
         open.text_bytes += call.output.len();
         open.pending = open.pending.saturating_sub(1);
-        if index + 1 == self.open.len() {
+        if !is_copy && index + 1 == self.open.len() {
             self.touch(source);
         }
     }

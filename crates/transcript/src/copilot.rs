@@ -34,12 +34,16 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     let data = record.data.map(|data| Fields::of(data.get())).unwrap_or_default();
     let delegated = record.agent.some().is_some() || !data.text(&["parentToolCallId"]).is_empty();
     match record.kind.as_str() {
-        "session.compaction_complete" | "session.model_change" | "abort" | "session.error" if delegated => {}
+        "user.message"
+        | "session.compaction_complete"
+        | "session.model_change"
+        | "abort"
+        | "session.error"
+            if delegated => {}
         "session.start" | "session.resume" => session(assembler, &data),
         "session.model_change" => set(&mut assembler.live.session.model, &data.text(&["newModel"])),
         "session.title_changed" => set(&mut assembler.live.session.title, &data.text(&["title"])),
         "session.context_changed" => context(assembler, &data),
-        "user.message" if delegated => {}
         "user.message" => user(assembler, &data, source),
         "assistant.message" => assistant(assembler, &data, delegated, source),
         "tool.execution_start" | "tool.user_requested" => {

@@ -28,35 +28,44 @@ enum Kind {
     Other,
 }
 
+/// The tools that change files.
+const EDITS: [&str; 23] = [
+    "edit",
+    "write",
+    "multiedit",
+    "notebookedit",
+    "write_file",
+    "replace",
+    "edit_file",
+    "create_file",
+    "create",
+    "str_replace",
+    "strreplace",
+    "str_replace_editor",
+    "str_replace_based_edit_tool",
+    "insert_edit_into_file",
+    "search_replace",
+    "delete_file",
+    "delete",
+    "multi_edit",
+    "edit_notebook",
+    "editnotebook",
+    "notebook_edit",
+    "insert",
+    "reapply",
+];
+
+/// A tool's name without the number of its version, which Cursor adds: `edit_file_v2`.
+fn unversioned(tool: &str) -> &str {
+    let is_number =
+        |(_, digits): &(&str, &str)| matches!(digits.as_bytes(), [digit] if digit.is_ascii_digit());
+    tool.rsplit_once("_v").filter(is_number).map_or(tool, |(name, _)| name)
+}
+
 fn kind(tool: &str) -> Kind {
     let tool = tool.to_ascii_lowercase();
-    // Cursor numbers the versions of its tools: `edit_file_v2`.
-    let version = |(_, digits): &(&str, &str)| digits.len() == 1 && digits.as_bytes()[0].is_ascii_digit();
-    let tool = tool.rsplit_once("_v").filter(version).map_or(tool.as_str(), |(name, _)| name);
-    match tool {
-        "edit"
-        | "write"
-        | "multiedit"
-        | "notebookedit"
-        | "write_file"
-        | "replace"
-        | "edit_file"
-        | "create_file"
-        | "create"
-        | "str_replace"
-        | "strreplace"
-        | "str_replace_editor"
-        | "str_replace_based_edit_tool"
-        | "insert_edit_into_file"
-        | "search_replace"
-        | "delete_file"
-        | "delete"
-        | "multi_edit"
-        | "edit_notebook"
-        | "editnotebook"
-        | "notebook_edit"
-        | "insert"
-        | "reapply" => Kind::Edit,
+    match unversioned(&tool) {
+        edit if EDITS.contains(&edit) => Kind::Edit,
         "apply_patch" | "applypatch" | "patch" => Kind::Patch,
         "read" | "read_file" | "readfile" | "view" | "view_image" | "read_many_files" | "notebookread"
         | "show_file" => Kind::Read,
