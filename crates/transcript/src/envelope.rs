@@ -401,6 +401,24 @@ mod tests {
                 "# Context from my IDE setup:\n\n## Active file: a\n\n## My request for Codex:\nfix",
                 "words fix",
             ),
+            (
+                "This session is being continued from a previous conversation that ran out of context. The summary \
+                 below covers it.\n\nAnalysis:\nthinking\n\nSummary:\n1. Intent\n\nIf you need specific details from \
+                 before compaction (like code), read the transcript",
+                "summary 1. Intent",
+            ),
+        ] {
+            assert_eq!(kind(text), want, "{text}");
+        }
+        assert_eq!(summary("<analysis>a</analysis>\n<summary>\nb\n</summary>"), "b");
+        assert!(
+            controls_the_host("/exit") && controls_the_host("/model opus") && !controls_the_host("/review 1")
+        );
+    }
+
+    #[test]
+    fn whole_frames_of_ours_are_left_out_wherever_they_are() {
+        for (text, want) in [
             ("<cerebro-context>\n# Memory\n- x\n</cerebro-context>\nask", "words ask"),
             ("<system-reminder>a</system-reminder>\n<cerebro-context>\n- x\n</cerebro-context>", "nothing"),
             ("<cerebro-context>\n- x\n</cerebro-context>\n<bash-input>ls</bash-input>", "shell ls"),
@@ -416,19 +434,9 @@ mod tests {
                 "What do <cerebro-context> and </cerebro-context> mean?",
                 "words What do <cerebro-context> and </cerebro-context> mean?",
             ),
-            (
-                "This session is being continued from a previous conversation that ran out of context. The summary \
-                 below covers it.\n\nAnalysis:\nthinking\n\nSummary:\n1. Intent\n\nIf you need specific details from \
-                 before compaction (like code), read the transcript",
-                "summary 1. Intent",
-            ),
         ] {
             assert_eq!(kind(text), want, "{text}");
         }
-        assert_eq!(summary("<analysis>a</analysis>\n<summary>\nb\n</summary>"), "b");
-        assert!(
-            controls_the_host("/exit") && controls_the_host("/model opus") && !controls_the_host("/review 1")
-        );
     }
 
     #[test]

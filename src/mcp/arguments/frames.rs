@@ -32,7 +32,7 @@ impl Arguments {
 fn unframe(value: &mut Value) -> bool {
     let Value::String(text) = value else { return false };
     let Cow::Owned(rest) = text::unframed(text) else { return false };
-    *text = rest.trim().to_owned();
+    rest.trim().clone_into(text);
     true
 }
 
