@@ -563,7 +563,7 @@ mod tests {
     fn a_part_replaces_no_export_that_has_more() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("f");
-        let part = |kind: &str| PartFilter::of_type(kind);
+        let part = PartFilter::of_type;
         assert!(check_covered(&path, part("bugfix")).is_ok(), "there is none");
         let memory = |kind: &str| json!({ "kind": "memory", "id": kind, "type": kind }).to_string();
         fs::write(&path, format!("{{\"kind\":\"header\"}}\n{}\n\n", memory("bugfix"))).unwrap();

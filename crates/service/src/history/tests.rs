@@ -32,7 +32,7 @@ pub(crate) fn with_service(test: impl AsyncFnOnce(Service)) {
 pub(crate) async fn with_another(test: impl AsyncFnOnce(Service)) {
     let folder = tempfile::tempdir().unwrap();
     let service = open(folder.path()).await;
-    test(service.clone()).await;
+    Box::pin(test(service.clone())).await;
     service.close().await.unwrap();
 }
 
