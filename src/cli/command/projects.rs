@@ -107,6 +107,9 @@ async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
 /// Renames a project. The new name must be unused: two projects under one name could not be separated again.
 async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
     let [from, into] = [args.from, args.into].map(|name| domain::Project::stored(&name));
+    if domain::Project::RESERVED.contains(&into.as_str()) {
+        return Err(Error::user(format!("`{into}`: {}", domain::Project::RESERVED_WHY)));
+    }
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let answer = daemon.read(Request::new(of::Projects)).await?;
     let is_known = |name: &str| answer.projects.iter().any(|known| known.project == name);
