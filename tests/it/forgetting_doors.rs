@@ -1,5 +1,7 @@
 //! Corrected texts in an import: as personal ones, inside longer texts, and in whatever wraps them.
 
+use std::fs;
+
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, memory_line};
 
 const TITLE: &str = "Upload retries";

@@ -46,10 +46,10 @@ pub(super) struct EdgeRow {
 }
 
 /// The ends and time of an edge, as they are stored.
-struct RawEdge {
-    from: String,
-    to: String,
-    at: Timestamp,
+pub(super) struct RawEdge {
+    pub from: String,
+    pub to: String,
+    pub at: Timestamp,
 }
 
 impl TryFrom<EdgeRow> for RawEdge {
