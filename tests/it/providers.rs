@@ -171,6 +171,27 @@ async fn every_provider_says_whose_key_is_not_accepted_and_where_it_is_set() {
     }
 }
 
+/// As OpenAI's models answer that reason before they answer.
+#[tokio::test]
+async fn a_model_that_takes_no_temperature_is_asked_without_one() {
+    let refusing = |parameter: &str| {
+        let words = format!("Unsupported value: '{parameter}' does not support 0 with this model.");
+        let error = json!({ "message": words, "type": "invalid_request_error", "param": parameter, "code": "unsupported_value" });
+        Scene::Answer(400, "", json!({ "error": error }).to_string())
+    };
+    let server = Provider::start(vec![refusing("temperature"), Scene::completion("{}")]);
+    question(&llm_settings(Dialect::OpenAi, server.address())).await.unwrap();
+    let [first, second] = server.requests().try_into().unwrap();
+    assert_eq!((first.body.get("temperature"), second.body.get("temperature")), (Some(&json!(0)), None));
+    // It says so again, or refuses something else: then a person has to name another model, and no text is given up.
+    for refused in ["temperature", "response_format"] {
+        let server = Provider::start(vec![refusing(refused), refusing(refused)]);
+        let error = question(&llm_settings(Dialect::OpenAi, server.address())).await.unwrap_err();
+        let is_named = matches!(&error, ProviderError::Unusable(words) if words.contains(refused));
+        assert!(is_named && server.requests().len() <= 2, "{error:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_answer_is_read_up_to_a_bound() {
     for dialect in Dialect::ALL {

@@ -9,6 +9,8 @@ use crate::provider::KeyHeader;
 pub const ANSWER_TOKENS_MAX: u32 = 2_000;
 /// The supported version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
+/// The parameter that models which reason before they answer do not take.
+pub const TEMPERATURE: &str = "temperature";
 /// The name of the answer's schema, where one is required.
 const SCHEMA_NAME: &str = "answer";
 
@@ -32,6 +34,22 @@ pub struct Request {
     pub headers: &'static [(&'static str, &'static str)],
     /// What is sent.
     pub body: Value,
+}
+
+impl Request {
+    /// Leaves the temperature to the model. Returns whether the request named one beside its model, as OpenAI's does.
+    pub fn leave_temperature(&mut self) -> bool {
+        self.body.as_object_mut().is_some_and(|body| body.remove(TEMPERATURE).is_some())
+    }
+}
+
+/// The parameter that a model does not take, if an error in OpenAI's form says so. Then the form of the request is refused,
+/// and not its text.
+pub fn refused_parameter(error: &Value) -> Option<&str> {
+    let error = error.get("error")?;
+    let is_about_form =
+        ["unsupported_parameter", "unsupported_value"].contains(&error.get("code")?.as_str()?);
+    error.get("param")?.as_str().filter(|_| is_about_form)
 }
 
 impl Dialect {
@@ -89,7 +107,7 @@ impl Dialect {
                 path: "/chat/completions",
                 headers: &[],
                 body: json!({
-                    "model": model, "messages": messages, "temperature": 0,
+                    "model": model, "messages": messages, TEMPERATURE: 0,
                     "max_completion_tokens": ANSWER_TOKENS_MAX,
                     "response_format": { "type": "json_schema", "json_schema": {
                         "name": SCHEMA_NAME, "strict": true, "schema": ask.schema,
@@ -202,6 +220,22 @@ mod tests {
             assert_eq!(dialect.read(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
             assert_eq!(dialect.refusal(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
         }
+    }
+
+    #[test]
+    fn an_error_says_whether_the_form_of_the_request_is_refused() {
+        let error = |code: &str, parameter: &str| json!({ "error": { "code": code, "param": parameter } });
+        assert_eq!(refused_parameter(&error("unsupported_value", TEMPERATURE)), Some(TEMPERATURE));
+        assert_eq!(
+            refused_parameter(&error("unsupported_parameter", "response_format")),
+            Some("response_format")
+        );
+        assert_eq!(refused_parameter(&error("context_length_exceeded", "messages")), None);
+        assert_eq!(
+            refused_parameter(&json!({ "error": { "code": "unsupported_value", "param": null } })),
+            None
+        );
+        assert_eq!(refused_parameter(&json!("no")), None);
     }
 
     #[test]

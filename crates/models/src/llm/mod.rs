@@ -7,6 +7,11 @@
 mod dialect;
 mod settings;
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use cerebro_core::redact::RedactedText;
 use serde_json::Value;
 
@@ -14,6 +19,7 @@ pub use dialect::{ANSWER_TOKENS_MAX, Dialect};
 pub use settings::{Settings, open};
 
 use crate::provider::{Connection, ProviderError};
+use dialect::{TEMPERATURE, refused_parameter};
 
 /// A question, and the schema of its answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,12 +47,14 @@ pub struct Llm {
     dialect: Dialect,
     model: String,
     connection: Connection,
+    /// Whether the model refused to be given a temperature.
+    has_own_temperature: Arc<AtomicBool>,
 }
 
 impl Llm {
     /// A model, reached over a connection to its provider.
     pub fn new(dialect: Dialect, model: &str, connection: Connection) -> Self {
-        Self { dialect, model: model.to_owned(), connection }
+        Self { dialect, model: model.to_owned(), connection, has_own_temperature: Arc::default() }
     }
 
     /// `provider/model`, as it is stored with its answers.
@@ -59,13 +67,35 @@ impl Llm {
         self.dialect != Dialect::Ollama && !self.connection.base().is_this_machine()
     }
 
-    /// Asks once; the caller decides about retries.
+    /// Asks once; the caller decides about retries. A model that takes no temperature refuses the first question of a
+    /// process, at no cost, and is asked again without one.
     ///
     /// # Errors
     /// [`ProviderError`], according to the provider's answer.
     pub async fn ask(&self, ask: &Ask<'_>) -> Result<Reply, ProviderError> {
-        let request = self.dialect.request(&self.model, ask);
-        let reply = self.connection.post(request.path, request.headers, &request.body).await?;
+        let mut request = self.dialect.request(&self.model, ask);
+        if self.has_own_temperature.load(Ordering::Relaxed) {
+            request.leave_temperature();
+        }
+        let reply = loop {
+            let reply = self.connection.post(request.path, request.headers, &request.body).await?;
+            let error: Value = match reply.status {
+                400 => serde_json::from_slice(&reply.body).unwrap_or_default(),
+                _ => break reply,
+            };
+            match refused_parameter(&error) {
+                None => break reply,
+                Some(TEMPERATURE) if request.leave_temperature() => {
+                    self.has_own_temperature.store(true, Ordering::Relaxed);
+                }
+                Some(parameter) => {
+                    let words = self.connection.words(&reply.body, &ask.turns);
+                    let name = self.connection.name();
+                    let reason = format!("{name} does not take `{parameter}` ({words}); name another model");
+                    return Err(ProviderError::unusable(reason));
+                }
+            }
+        };
         let body = self.connection.accept(reply, &ask.turns)?;
         let body: Value =
             serde_json::from_slice(&body).map_err(|_| self.connection.later("its answer is not JSON"))?;
