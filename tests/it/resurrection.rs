@@ -451,3 +451,19 @@ fn whoever_restores_a_memory_is_told_that_another_one_corrected_its_text() {
     let restored = home.run(&["restore", &second]);
     assert!(!format!("{}{}", restored.stdout, restored.stderr).contains("with this text"), "{restored:?}");
 }
+
+#[test]
+fn a_superseded_text_that_is_revived_is_a_memory_that_holds() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let (title, text) = ("Ledger port", "The ledger listens on port 5432.");
+    let old = agent.save(title, text);
+    let new = json!({ "title": title, "content": "The ledger listens on port 6432.", "supersedes": [old] });
+    agent.ok("mem_save", new);
+    let revived = agent.ok("mem_save", json!({ "title": title, "content": text, "revive": true }));
+    assert_eq!((&revived["outcome"], &revived["noted"]["id"]), (&json!("created"), &json!(old)));
+    let found = agent.ok("mem_search", json!({ "query": "ledger port 5432" }));
+    let of = |id: &Value| found["hits"].as_array().unwrap().iter().find(|hit| hit["id"] == *id).cloned();
+    assert!(of(&revived["id"]).unwrap()["old"].is_null(), "{found:?}");
+    assert!(!of(&json!(old)).unwrap()["old"].is_null(), "{found:?}");
+}

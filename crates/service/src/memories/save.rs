@@ -17,7 +17,7 @@ use cerebro_core::hygiene::{self, Draft, Existing, Shingles};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::{named, taint};
 use cerebro_search::lexical::Index;
-use cerebro_store::{Decision, SaidText, Tombstone, Write};
+use cerebro_store::{Decision, SaidText, Supersession, Tombstone, Write};
 
 /// Most recent twins that a decision compares.
 const TWINS_MAX: usize = 16;
@@ -372,7 +372,18 @@ impl Memories {
             return Ok(Vec::new());
         }
         let since = write.at().checked_sub(self.base.settings.dedup_window).unwrap_or(Timestamp::MIN);
-        Ok(write.store().memories().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?)
+        let mut twins =
+            write.store().memories().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?;
+        if !twins.is_empty() {
+            // What another memory superseded no longer holds: the text is not repeated, it is said anew.
+            let ids: Vec<MemoryId> = twins.iter().map(|twin| twin.id).collect();
+            let edges = write.supersessions(&ids).await?;
+            let is_corrected = |twin: &Memory| {
+                edges.iter().any(|edge| edge.older == twin.id && edge.by != Supersession::CYCLE)
+            };
+            twins.retain(|twin| !is_corrected(twin));
+        }
+        Ok(twins)
     }
 
     /// The memories, of those that the index named, that say nearly the same as a draft or have its title; the nearest
