@@ -168,7 +168,7 @@ fn a_partial_export_is_imported_again() {
     assert_eq!(imported["created"], 1, "{imported}");
     let refused = home.run(&["export", "--format", "surrealql", "--project", "demo"]);
     assert_eq!(refused.code(), 2, "{refused:?}");
-    // Neither a misspelt project nor a part replaces an export of everything.
+    // Neither an export of a misspelt project nor one of a part replaces an export of everything.
     let whole = home.folder("files").join("whole.jsonl");
     let whole = whole.to_str().unwrap();
     home.run(&["export", whole]).success();
@@ -263,21 +263,16 @@ fn sessions_are_listed_to_the_first_one() {
     for n in 0..2 {
         agent.ok("mem_session_start", json!({ "id": format!("sitting-{n}") }));
     }
-    // Three of another program began in the same second.
+    // Three imported ones began at the same moment.
     let at = "2026-01-02T03:04:05Z";
-    let lines = home.export_text();
-    let one = lines.lines().find(|line| line.contains("sitting-0")).unwrap();
-    let mut imported: Value = serde_json::from_str(one).unwrap();
+    let mut imported = home.export().into_iter().find(|line| line["id"] == "sitting-0").unwrap();
     imported["started_at"] = json!(at);
     imported["seen_at"] = json!(at);
     let lines = ["old-2", "old-0", "old-1"].map(|id| {
         imported["id"] = json!(id);
-        format!("{imported}\n")
+        imported.clone()
     });
-    let file = home.work().join("old.jsonl");
-    let header = home.export_text().lines().next().unwrap().to_owned();
-    std::fs::write(&file, format!("{header}\n{}", lines.concat())).unwrap();
-    home.json(&["import", file.to_str().unwrap()]);
+    home.import(&lines).success();
     let (mut seen, mut continued) = (Vec::new(), Vec::<String>::new());
     for _ in 0..3 {
         let args: Vec<&str> = ["sessions", "--all-projects", "--limit", "2"]

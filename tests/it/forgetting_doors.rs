@@ -390,15 +390,9 @@ fn an_import_brings_no_deleted_copy_of_a_purged_text_and_no_edge_of_a_purged_mem
     let left = home.export_text();
     home.run(&["import", &whole.to_string_lossy()]);
     assert_eq!(home.export_text(), left);
-    let at = "2026-01-01T00:00:00Z";
-    let copy = json!({
-        "kind": "memory", "id": "deletedaaaaa", "project": "demo", "scope": "project", "type": "manual", "title": "Copy",
-        "content": TEXT, "agent": "other", "revision": 1, "duplicate_count": 0, "created_at": at, "updated_at": at,
-        "last_seen_at": at, "deleted_at": at,
-    });
-    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
-    fs::write(&whole, format!("{header}\n{copy}\n")).unwrap();
-    let imported = home.run(&["import", &whole.to_string_lossy()]);
+    let mut copy = memory_line("deletedaaaaa", "Copy", TEXT);
+    copy["deleted_at"] = copy["created_at"].clone();
+    let imported = home.import(&[copy]);
     assert!(imported.stderr.contains(&format!("memory `{id}` said before it was purged")), "{imported:?}");
     assert_eq!(home.export_text(), left);
 }

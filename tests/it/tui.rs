@@ -317,6 +317,7 @@ fn a_project_keeps_the_beginning_of_its_name() {
         let (_, beside) = shown.lines().next().unwrap().split_once("Inbox").unwrap();
         let name = beside.trim().trim_end_matches("● connected").trim().trim_end_matches('…');
         assert!("all projects".starts_with(name), "{columns}: {beside}");
+        assert!(columns < 120 || !name.is_empty(), "there is room for it: {beside}");
     }
 }
 
