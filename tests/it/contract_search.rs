@@ -233,7 +233,7 @@ fn a_cursor_belongs_to_one_search() {
         arguments[name] = value;
         arguments
     };
-    // An age stays the same search, and pages may differ in length.
+    // The same age is the same search, although its moment moves on; and pages may differ in length.
     for (name, value) in
         [("since", json!("7d")), ("limit", json!(1)), ("limit", json!("3")), ("type", json!(null))]
     {

@@ -298,7 +298,7 @@ fn a_model_that_declines_is_not_asked_again_about_that_session() {
         Claude::new(session, &home.work()).turn("Tidy up", "Done.").turn("Once more", "Done.").write(&home);
     }
     home.take_in();
-    // The fourth session is asked about at once: three that were declined are no outage.
+    // Three refusals are no outage, so the model is asked about the fourth session at once.
     let status = distilled(&home);
     assert_eq!((&status["given_up"], &status["requests_today"]), (&json!(3), &json!(4)), "{status}");
     let jobs = home.json(&["jobs"]);
@@ -321,7 +321,7 @@ fn the_beginning_of_an_id_names_a_candidate() {
     assert_eq!(candidates(&home).len(), 3);
     let accepted = home.json(&["distil", "accept", &works[..6]]);
     assert_eq!(accepted["candidates"][0]["id"], works, "{accepted}");
-    // What was decided before one that cannot be is reported.
+    // A candidate that was rejected before the command failed is reported.
     let half = home.run(&["distil", "reject", &fact[..6], &works[..6]]);
     assert!(half.code() == 1 && half.stdout.contains(&fact), "{half:?}");
     assert_eq!(candidates(&home).len(), 1);
@@ -340,7 +340,7 @@ fn a_run_does_not_wait_for_the_next_attempt() {
     home.json(&["distil", "run"]);
     wait_for("the model to be left alone", || (status(&home)["state"] == "waiting").then_some(()));
     assert_eq!(llm.requests().len(), 3);
-    // Three failures are followed by fifteen seconds of rest, and each session waits for ten or more.
+    // By themselves, the model would rest for fifteen seconds after three failures, and each session for ten or more.
     let asked = std::time::Instant::now();
     home.json(&["distil", "run"]);
     wait_for("all sessions to be asked about", || (status(&home)["sessions"]["nothing"] == 3).then_some(()));

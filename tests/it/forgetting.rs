@@ -5,7 +5,7 @@ use crate::cycle::untidy;
 use crate::purge::holders;
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, memory_line, wait_for};
 
-/// Imports lines as an export of another home; returns how many memories or sessions are new.
+/// Imports lines like those of another home's export; returns how many memories or sessions are new.
 fn import(home: &Home, lines: &[Value]) -> u64 {
     serde_json::from_str::<Value>(&home.import(lines).stdout).unwrap()["created"].as_u64().unwrap()
 }

@@ -230,7 +230,7 @@ fn without_a_record_an_entry_that_setup_did_not_write_stays_and_is_named() {
     }
     assert_eq!(read(&notes), "# Mine\n", "a marked block is ours");
 
-    // With the record lost, exactly what setup writes is still known.
+    // Entries that are exactly as setup writes them are known without the record, too.
     fs::remove_file(&claude).unwrap();
     fs::remove_file(&settings).unwrap();
     home.run(&["setup", "claude-code", "--allow"]).success();

@@ -171,7 +171,7 @@ async fn every_provider_says_whose_key_is_not_accepted_and_where_it_is_set() {
     }
 }
 
-/// As OpenAI's models answer that reason before they answer.
+/// The refusal is that of OpenAI's models which reason before they answer.
 #[tokio::test]
 async fn a_model_that_takes_no_temperature_is_asked_without_one() {
     let refusing = |parameter: &str| {
@@ -183,7 +183,7 @@ async fn a_model_that_takes_no_temperature_is_asked_without_one() {
     question(&llm_settings(Dialect::OpenAi, server.address())).await.unwrap();
     let [first, second] = server.requests().try_into().unwrap();
     assert_eq!((first.body.get("temperature"), second.body.get("temperature")), (Some(&json!(0)), None));
-    // It says so again, or refuses something else: then a person has to name another model, and no text is given up.
+    // If it refuses again, or refuses another parameter, a person has to name another model. No text is given up.
     for refused in ["temperature", "response_format"] {
         let server = Provider::start(vec![refusing(refused), refusing(refused)]);
         let error = question(&llm_settings(Dialect::OpenAi, server.address())).await.unwrap_err();
