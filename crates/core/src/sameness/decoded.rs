@@ -23,7 +23,10 @@ static BROKEN: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"=\r?\n|(?P<before>\p{Ll})-\r?\n[ \t]*(?P<after>\p{Ll})"));
 /// An escape of JSON, C, Python or a shell.
 static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r#"\\(?:u\{?(?P<code>[0-9a-fA-F]{4,6})\}?|x(?P<byte>[0-9a-fA-F]{2})|(?P<sign>[nrt"'/ ]))"#)
+    compiled(concat!(
+        r"\\(?:u(?P<code>[0-9a-fA-F]{4})|u\{(?P<braced>[0-9a-fA-F]{1,6})\}|x(?P<byte>[0-9a-fA-F]{2})",
+        r#"|(?P<sign>[nrt"'/ ]))"#
+    ))
 });
 
 /// The text that a text encodes. `None` if it encodes none.
@@ -118,7 +121,7 @@ fn from_hex(text: &str, sign: char) -> Option<String> {
 
 /// The character that an escape stands for; an unknown one stays.
 fn unescaped(found: &Captures<'_>) -> String {
-    let code = found.name("code").or_else(|| found.name("byte"));
+    let code = ["code", "braced", "byte"].into_iter().find_map(|name| found.name(name));
     let sign = match (code, found.name("sign").map(|sign| sign.as_str())) {
         (Some(code), _) => u32::from_str_radix(code.as_str(), 16).ok().and_then(char::from_u32),
         (None, Some("n" | "r")) => Some('\n'),
@@ -144,6 +147,7 @@ mod tests {
             ("The heron=20is =22fed=22 at =\nnoon", "The heron is \"fed\" at noon"),
             ("The heron is fed be-\n  fore noon", "The heron is fed before noon"),
             (r#"The heron\nis \"fed\" at\tnoon \u0026 so on"#, "The heron\nis \"fed\" at noon & so on"),
+            (r"f\u00fcr \u00fcber caf\u{e9}s \xe9", "für über cafés é"),
             ("the_heron_is_fed_at_noon", "the heron is fed at noon"),
             ("note: the-heron-is-fed-at-noon!", "note: the heron is fed at noon!"),
             ("theHeronIsFedAt12", "the Heron Is Fed At 12"),
