@@ -50,9 +50,9 @@ pub(super) fn decoded(text: &str) -> Option<String> {
 /// What one word encodes: the values of an address or, if it may join some, several words.
 fn words_of(word: &str, may_join: bool) -> Cow<'_, str> {
     if word.contains('%')
-        && let Some(plain) = from_hex(&word.replace('+', " "), '%')
+        && let Some(plain) = from_hex(&values(word).replace('+', " "), '%')
     {
-        return Cow::Owned(format!("\n\n{}\n\n", values(&plain)));
+        return Cow::Owned(format!("\n\n{plain}\n\n"));
     }
     if !may_join {
         return Cow::Borrowed(word);
@@ -64,7 +64,8 @@ fn words_of(word: &str, may_join: bool) -> Cow<'_, str> {
     }
 }
 
-/// The values of an address as paragraphs: `…?note=One%20two&page=3`. Those of a name that denies are left out.
+/// The values of an address as paragraphs, before they are decoded: `…?note=One%26two&page=3`. Those of a name that denies are
+/// left out.
 fn values(address: &str) -> String {
     let value = |part: &str| match part.split_once('=') {
         Some((name, _)) if denies(name) => String::new(),
@@ -143,6 +144,7 @@ mod tests {
                 "https://a.example/n?id=3&note=The+heron%20is%20fed",
                 "https://a.example/n\n\n3\n\nThe heron is fed",
             ),
+            ("a.example?note=R%26D%20is%20it%3F%20Yes&old=%41%42", "a.example\n\nR&D is it? Yes"),
             ("f%C3%BCr%20alle", "für alle"),
             ("The heron=20is =22fed=22 at =\nnoon", "The heron is \"fed\" at noon"),
             ("The heron is fed be-\n  fore noon", "The heron is fed before noon"),
