@@ -25,9 +25,12 @@ fn in_data() {
     are_read(&[
         format!("id,text,state\n1,\"{doubled}\",done\n2,\"Something else\",done"),
         format!("1,{bare},done"),
+        format!("7,x,{bare},done"),
+        format!("7,,{bare},done"),
         format!("1;\"{doubled}\";17"),
         format!("1;{bare};17"),
         format!("1\t{TEXT}\tdone"),
+        format!("<tr><td>7</td><td>{}</td></tr>", TEXT.replace('"', "&quot;")),
         format!("id | text\n--- | ---\n1 | {TEXT}"),
         format!("rule = {quoted}"),
         format!("[rules]\nupload = {quoted} # so it is\nother = 1"),
