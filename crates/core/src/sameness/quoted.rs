@@ -97,10 +97,12 @@ fn collect(value: Value, depth: usize, found: &mut Vec<String>) {
 
 /// The strings of data in a line, each with its place: a value with its name, a cell, an argument.
 pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
-    let (mut found, mut from) = (Vec::new(), 0);
+    // Each quote would count the blanks at the beginning anew.
+    let begin = line.len() - line.trim_start().len();
+    let (mut found, mut from) = (Vec::new(), begin);
     while let Some(at) = line[from..].find(QUOTES).map(|at| from + at) {
         from = at + 1;
-        if opens(&line[..at])
+        if opens(&line[begin..at])
             && let Some(end) = closing(line, at)
         {
             from = end + 1;
@@ -248,6 +250,13 @@ mod tests {
         ] {
             assert_eq!(found(line), [""; 0], "{line}");
         }
+    }
+
+    #[test]
+    fn quotes_behind_many_blanks_are_read_in_linear_time() {
+        // Counting the blanks for each of them would take minutes.
+        let line = format!("{}{}", " ".repeat(128 * 1024), "x\"".repeat(64 * 1024));
+        assert_eq!(found(&line), [""; 0]);
     }
 
     #[test]
