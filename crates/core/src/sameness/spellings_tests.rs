@@ -93,6 +93,15 @@ fn encoded() {
 }
 
 #[test]
+fn what_only_looks_like_a_code_of_a_terminal_stays() {
+    for text in ["The alert takes the [max, min] of rows", "The alert takes the [15m] mean of rows"] {
+        let read = readings(&text.replace("alert", "<b>alert</b>"));
+        assert!(read.contains(&noted(text)), "{read:?}");
+        assert!(!read.contains(&noted("The alert takes the mean of rows")), "{read:?}");
+    }
+}
+
+#[test]
 fn in_lists() {
     are_read(
         &[

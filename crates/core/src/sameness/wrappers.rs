@@ -265,7 +265,13 @@ fn without_wrappers(text: &str, between: &str) -> String {
     });
     let text = FENCE.replace_all(&text, "");
     let text = COMMENT.replace_all(&text, between);
-    let text = COLOUR.replace_all(&text, "");
+    let text = COLOUR.replace_all(&text, |found: &Captures<'_>| {
+        let behind = &text[found.get(0).map_or(0, |code| code.end())..];
+        // `[15m]` is a time, and `[max` no code.
+        let is_other =
+            behind.starts_with(']') || &found[0] == "[m" && behind.starts_with(char::is_alphanumeric);
+        if is_other { found[0].to_owned() } else { String::new() }
+    });
     let text = ESCAPED.replace_all(&text, "$1");
     let text = ENTITY.replace_all(&text, entity);
     // `&amp;quot;` was written twice in HTML.
