@@ -84,7 +84,8 @@ const FILE: &str = "\\n--- Content from referenced files ---\\nContent from @a.m
 #[test]
 fn files_that_a_prompt_names_are_no_words_of_it() {
     let ended = format!("read @a.md{FILE}\\n--- End of content ---");
-    for text in [&ended, &format!("read @a.md{FILE}"), &format!("{ended}\\n and what follows")] {
+    let asked = format!("read @a.md without --- End of content ---{FILE}");
+    for text in [&ended, &asked, &format!("read @a.md{FILE}"), &format!("{ended}\\n and what follows")] {
         let document =
             format!(r#"{{"sessionId":"g1","messages":[{{"id":"m1","type":"user","content":"{text}"}}]}}"#);
         let said = rendered(&gemini_cli::read(document.as_bytes(), ""));
