@@ -100,12 +100,22 @@ pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
     // Each quote would count the blanks at the beginning anew.
     let begin = line.len() - line.trim_start().len();
     let (mut found, mut from) = (Vec::new(), begin);
+    let (mut depth, mut last_end) = (0_usize, None);
     while let Some(at) = line[from..].find(QUOTES).map(|at| from + at) {
+        for sign in line[from..at].bytes() {
+            match sign {
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        let follows_string = last_end.take().is_some_and(|end: usize| line[end..at].trim().len() == 1);
         from = at + 1;
-        if opens(&line[begin..at])
+        if opens(&line[begin..at], depth > 0 || follows_string)
             && let Some(end) = closing(line, at)
         {
             from = end + 1;
+            last_end = Some(from);
             if !names(&line[at..=end], &line[from..]) {
                 found.push((at..from, unescaped(&line[at..=end])));
             }
@@ -114,13 +124,14 @@ pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
     found
 }
 
-/// Whether a string of data may begin behind this beginning of a line.
-fn opens(before: &str) -> bool {
+/// Whether a string of data may begin behind this beginning of a line, in brackets or directly behind another one
+/// (`is_listed`) or elsewhere.
+fn opens(before: &str, is_listed: bool) -> bool {
     // Python, Rust and SQL put a letter before some strings.
     let is_prefix = |c: char| matches!(c, 'r' | 'R' | 'f' | 'F' | 'b' | 'u' | 'E' | 'N' | '@' | '$');
     let without = before.strip_suffix(is_prefix).filter(|rest| !rest.ends_with(char::is_alphanumeric));
     let before = without.unwrap_or(before);
-    if before.ends_with('\t') || begins_value(before) {
+    if before.ends_with('\t') || begins_value(before, is_listed) {
         return true;
     }
     let bare = before.trim_end();
@@ -135,13 +146,15 @@ fn opens(before: &str) -> bool {
     };
     let (beyond, name) = split_name(named);
     // In prose, only the last word of what is said before a colon would be the name.
-    !name.is_empty() && !denies(name) && (is_assigned || begins_value(beyond))
+    !name.is_empty() && !denies(name) && (is_assigned || begins_value(beyond, is_listed))
 }
 
-/// Whether a value, or its name, may begin behind this beginning of a line.
-fn begins_value(before: &str) -> bool {
+/// Whether a value, or its name, may begin behind this beginning of a line. Prose has a comma and a blank before a quotation,
+/// too: `the old rule, "so", holds no more`.
+fn begins_value(before: &str, is_listed: bool) -> bool {
     let bare = before.trim();
-    matches!(bare, "" | "-" | "*" | "+") || bare.ends_with(['{', '[', ',', ';', '|'])
+    let is_separated = bare.ends_with([',', ';']) && (is_listed || before.ends_with([',', ';']));
+    is_separated || matches!(bare, "" | "-" | "*" | "+") || bare.ends_with(['{', '[', '|'])
 }
 
 /// The text before a name at the end of a text, and that name without its quotes.
@@ -224,6 +237,8 @@ mod tests {
             "print(f'The heron is fed')",
             "7\t\"The heron is fed\"\tx",
             "key => `The heron is fed`,",
+            "\"one\", \"The heron is fed\",",
+            "\"id\": \"7\", \"text\": \"The heron is fed\",",
         ] {
             let texts: Vec<String> =
                 found(line).iter().map(|text| text.trim_matches('\'').to_owned()).collect();
@@ -238,6 +253,8 @@ mod tests {
     fn quotations_of_prose_and_values_that_do_not_hold_are_none() {
         for line in [
             "Nobody says \"The heron is fed\" any more",
+            "The old rule, \"The heron is fed\", holds no more",
+            "It was so (in May); \"The heron is fed\"; now it is not",
             "It is not so: \"The heron is fed\"",
             "It is not so that \"The heron is fed\"",
             "old = \"The heron is fed\"",

@@ -187,6 +187,7 @@ fn what_says_something_else_is_another_text() {
         format!("~~{TEXT}~~ It is otherwise."),
         TEXT.replace("17", "~~17~~ 18"),
         format!("Nobody says \"{TEXT}\" any more"),
+        format!("The old rule, \"{TEXT}\", holds no more."),
         format!("It is not so: \"{}\"", TEXT.replace('"', "'")),
         format!("https://a.example/add?old={percent}"),
         format!("We have not decided that {TEXT}"),
