@@ -6,7 +6,7 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use regex::{Captures, Regex};
 
-use super::{quoted::denies, wrappers::compiled};
+use super::{quoted::is_denying, wrappers::compiled};
 
 /// How often a sign must join the letters of one word, or the case change in it, before it is read as several words:
 /// `the-heron-is-fed-at-noon`, but not `read-only` or `src/store`.
@@ -68,7 +68,7 @@ fn words_of(word: &str, may_join: bool) -> Cow<'_, str> {
 /// left out.
 fn values(address: &str) -> String {
     let value = |part: &str| match part.split_once('=') {
-        Some((name, _)) if denies(name) => String::new(),
+        Some((name, _)) if is_denying(name) => String::new(),
         Some((name, value)) if name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) => {
             value.to_owned()
         }

@@ -35,7 +35,7 @@ static STRING: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Whether a name says that its value does not hold, or holds only in some place: `old`, `old_rule`.
-pub(super) fn denies(name: &str) -> bool {
+pub(super) fn is_denying(name: &str) -> bool {
     let name = name.trim().to_ascii_lowercase();
     name.split(|c: char| !c.is_alphanumeric()).any(|word| DENYING.contains(&word))
 }
@@ -54,7 +54,7 @@ pub(super) fn strings(text: &str) -> Vec<String> {
         return Vec::new();
     }
     if let Some(found) = STRING.captures(text) {
-        let holds = found.name("name").is_none_or(|name| !denies(name.as_str()));
+        let holds = found.name("name").is_none_or(|name| !is_denying(name.as_str()));
         let string = || match found.name("plain") {
             Some(plain) => Some(plain.as_str().replace("''", "'")),
             None => serde_json::from_str(&found["string"]).ok(),
@@ -85,7 +85,7 @@ fn collect(value: Value, depth: usize, found: &mut Vec<String>) {
         Value::Array(values) => values.into_iter().for_each(|value| collect(value, depth, found)),
         Value::Object(values) => {
             let mut values: Vec<(String, Value)> =
-                values.into_iter().filter(|(name, _)| !denies(name)).collect();
+                values.into_iter().filter(|(name, _)| !is_denying(name)).collect();
             values.sort_by_key(|(name, _)| !TITLES.contains(&&*name.to_ascii_lowercase()));
             for (_, value) in values {
                 collect(value, depth, found);
@@ -136,7 +136,7 @@ fn opens(before: &str, is_listed: bool) -> bool {
     }
     let bare = before.trim_end();
     if let Some(call) = bare.strip_suffix('(') {
-        return !denies(split_name(call).1);
+        return !is_denying(split_name(call).1);
     }
     let Some((named, is_assigned)) = ["=>", ":=", "=", ":"]
         .into_iter()
@@ -146,7 +146,7 @@ fn opens(before: &str, is_listed: bool) -> bool {
     };
     let (beyond, name) = split_name(named);
     // In prose, only the last word of what is said before a colon would be the name.
-    !name.is_empty() && !denies(name) && (is_assigned || begins_value(beyond, is_listed))
+    !name.is_empty() && !is_denying(name) && (is_assigned || begins_value(beyond, is_listed))
 }
 
 /// Whether a value, or its name, may begin behind this beginning of a line. Prose has a comma and a blank before a quotation,
