@@ -117,7 +117,7 @@ fn user(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     }
 }
 
-/// An event is a sub-agent's (`delegated`) although it is among those of the session.
+/// A message of the session's agent, or of a sub-agent (`delegated`), of which only the calls are kept.
 fn assistant(assembler: &mut Assembler, data: &Fields<'_>, delegated: bool, source: Source<'_>) {
     let message = data.text(&["messageId"]);
     let message = Some(message.as_ref()).filter(|message| !message.is_empty());

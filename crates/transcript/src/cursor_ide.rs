@@ -184,10 +184,11 @@ fn called(assembler: &mut Assembler, tool_data: &Tool<'_>, source: Source<'_>) {
     if !failed && status != "completed" && result.is_empty() {
         return assembler.call(call, None, source);
     }
+    let has_error = failed && !error.is_empty();
     let text = match &outcome.output.0 {
-        Some(output) => output.clone(),
-        None if result.is_empty() || failed && !error.is_empty() => error,
-        None => result.clone(),
+        Some(output) if !(has_error && output.is_empty()) => output.clone(),
+        _ if has_error || result.is_empty() => error,
+        _ => result.clone(),
     };
     assembler.answered(call, Answer { text, failed, exit }, None, source);
 }

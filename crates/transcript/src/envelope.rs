@@ -322,17 +322,18 @@ pub(crate) fn is_command(text: &str) -> bool {
 pub(crate) fn without_files<'a>(parts: &[&'a str]) -> Vec<&'a str> {
     const BEGIN: &str = "--- Content from referenced files ---";
     const END: &str = "--- End of content ---";
-    // Only the last one ends them, because a file may contain this line too; without one, they end the prompt.
-    let end = parts.iter().rposition(|part| part.contains(END));
     let Some(begin) = parts.iter().position(|part| part.lines().any(|line| line.trim() == BEGIN)) else {
         return parts.to_vec();
     };
-    let before = parts[begin].split_once(BEGIN).map_or("", |(before, _)| before);
+    let (before, behind) = parts[begin].split_once(BEGIN).unwrap_or((parts[begin], ""));
     let mut left = parts[..begin].to_vec();
     left.push(before);
-    if let Some(end) = end.filter(|end| *end >= begin) {
-        left.extend(parts[end].rsplit_once(END).map(|(_, after)| after));
-        left.extend(&parts[end + 1..]);
+    let mut rest = vec![behind];
+    rest.extend(&parts[begin + 1..]);
+    // Only the last one ends them, because a file may contain this line too; without one, they end the prompt.
+    if let Some(end) = rest.iter().rposition(|part| part.contains(END)) {
+        left.extend(rest[end].rsplit_once(END).map(|(_, after)| after));
+        left.extend(&rest[end + 1..]);
     }
     left.retain(|part| !part.trim().is_empty());
     left

@@ -264,7 +264,13 @@ impl<'a> Name<'a> {
             let rest = rest.split(['\n', '\r', '.', ',', ';']).next().unwrap_or_default();
             let is_verb = |at: &usize| VERBS.iter().any(|word| rest[*at..].starts_with(word));
             let verb = rest.match_indices(' ').map(|(at, _)| at + 1).find(is_verb);
-            cursor.at += verb.into_iter().chain(rest.find(": ")).min()?;
+            // In `the password for staging: it is x`, a word of the sentence follows the colon.
+            let is_word = |colon: &usize| {
+                let word = rest[colon + 2..].split(' ').next().unwrap_or_default();
+                word.len() < LONG_BYTES_MIN && word.chars().all(char::is_alphabetic)
+            };
+            let colon = rest.find(": ").filter(|colon| verb.is_none() || !is_word(colon));
+            cursor.at += verb.into_iter().chain(colon).min()?;
         }
         let says = cursor.eat(": ") || VERBS.iter().any(|word| cursor.eat(word));
         let ends = [' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'', '`'];

@@ -6,7 +6,7 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use regex::{Captures, Regex};
 
-use super::{quoted::denies, wrappers::compiled};
+use super::{quoted::is_denying, wrappers::compiled};
 
 /// How often a sign must join the letters of one word, or the case change in it, before it is read as several words:
 /// `the-heron-is-fed-at-noon`, but not `read-only` or `src/store`.
@@ -23,7 +23,10 @@ static BROKEN: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"=\r?\n|(?P<before>\p{Ll})-\r?\n[ \t]*(?P<after>\p{Ll})"));
 /// An escape of JSON, C, Python or a shell.
 static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r#"\\(?:u\{?(?P<code>[0-9a-fA-F]{4,6})\}?|x(?P<byte>[0-9a-fA-F]{2})|(?P<sign>[nrt"'/ ]))"#)
+    compiled(concat!(
+        r"\\(?:u(?P<code>[0-9a-fA-F]{4})|u\{(?P<braced>[0-9a-fA-F]{1,6})\}|x(?P<byte>[0-9a-fA-F]{2})",
+        r#"|(?P<sign>[nrt"'/ ]))"#
+    ))
 });
 
 /// The text that a text encodes. `None` if it encodes none.
@@ -47,9 +50,9 @@ pub(super) fn decoded(text: &str) -> Option<String> {
 /// What one word encodes: the values of an address or, if it may join some, several words.
 fn words_of(word: &str, may_join: bool) -> Cow<'_, str> {
     if word.contains('%')
-        && let Some(plain) = from_hex(&word.replace('+', " "), '%')
+        && let Some(plain) = from_hex(&values(word).replace('+', " "), '%')
     {
-        return Cow::Owned(format!("\n\n{}\n\n", values(&plain)));
+        return Cow::Owned(format!("\n\n{plain}\n\n"));
     }
     if !may_join {
         return Cow::Borrowed(word);
@@ -61,10 +64,11 @@ fn words_of(word: &str, may_join: bool) -> Cow<'_, str> {
     }
 }
 
-/// The values of an address as paragraphs: `…?note=One%20two&page=3`. Those of a name that denies are left out.
+/// The values of an address as paragraphs, before they are decoded: `…?note=One%26two&page=3`. Those of a name that denies are
+/// left out.
 fn values(address: &str) -> String {
     let value = |part: &str| match part.split_once('=') {
-        Some((name, _)) if denies(name) => String::new(),
+        Some((name, _)) if is_denying(name) => String::new(),
         Some((name, value)) if name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) => {
             value.to_owned()
         }
@@ -118,7 +122,7 @@ fn from_hex(text: &str, sign: char) -> Option<String> {
 
 /// The character that an escape stands for; an unknown one stays.
 fn unescaped(found: &Captures<'_>) -> String {
-    let code = found.name("code").or_else(|| found.name("byte"));
+    let code = ["code", "braced", "byte"].into_iter().find_map(|name| found.name(name));
     let sign = match (code, found.name("sign").map(|sign| sign.as_str())) {
         (Some(code), _) => u32::from_str_radix(code.as_str(), 16).ok().and_then(char::from_u32),
         (None, Some("n" | "r")) => Some('\n'),
@@ -140,10 +144,12 @@ mod tests {
                 "https://a.example/n?id=3&note=The+heron%20is%20fed",
                 "https://a.example/n\n\n3\n\nThe heron is fed",
             ),
+            ("a.example?note=R%26D%20is%20it%3F%20Yes&old=%41%42", "a.example\n\nR&D is it? Yes"),
             ("f%C3%BCr%20alle", "für alle"),
             ("The heron=20is =22fed=22 at =\nnoon", "The heron is \"fed\" at noon"),
             ("The heron is fed be-\n  fore noon", "The heron is fed before noon"),
             (r#"The heron\nis \"fed\" at\tnoon \u0026 so on"#, "The heron\nis \"fed\" at noon & so on"),
+            (r"f\u00fcr \u00fcber caf\u{e9}s \xe9", "für über cafés é"),
             ("the_heron_is_fed_at_noon", "the heron is fed at noon"),
             ("note: the-heron-is-fed-at-noon!", "note: the heron is fed at noon!"),
             ("theHeronIsFedAt12", "the Heron Is Fed At 12"),

@@ -35,7 +35,7 @@ static STRING: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Whether a name says that its value does not hold, or holds only in some place: `old`, `old_rule`.
-pub(super) fn denies(name: &str) -> bool {
+pub(super) fn is_denying(name: &str) -> bool {
     let name = name.trim().to_ascii_lowercase();
     name.split(|c: char| !c.is_alphanumeric()).any(|word| DENYING.contains(&word))
 }
@@ -54,7 +54,7 @@ pub(super) fn strings(text: &str) -> Vec<String> {
         return Vec::new();
     }
     if let Some(found) = STRING.captures(text) {
-        let holds = found.name("name").is_none_or(|name| !denies(name.as_str()));
+        let holds = found.name("name").is_none_or(|name| !is_denying(name.as_str()));
         let string = || match found.name("plain") {
             Some(plain) => Some(plain.as_str().replace("''", "'")),
             None => serde_json::from_str(&found["string"]).ok(),
@@ -85,7 +85,7 @@ fn collect(value: Value, depth: usize, found: &mut Vec<String>) {
         Value::Array(values) => values.into_iter().for_each(|value| collect(value, depth, found)),
         Value::Object(values) => {
             let mut values: Vec<(String, Value)> =
-                values.into_iter().filter(|(name, _)| !denies(name)).collect();
+                values.into_iter().filter(|(name, _)| !is_denying(name)).collect();
             values.sort_by_key(|(name, _)| !TITLES.contains(&&*name.to_ascii_lowercase()));
             for (_, value) in values {
                 collect(value, depth, found);
@@ -97,13 +97,25 @@ fn collect(value: Value, depth: usize, found: &mut Vec<String>) {
 
 /// The strings of data in a line, each with its place: a value with its name, a cell, an argument.
 pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
-    let (mut found, mut from) = (Vec::new(), 0);
+    // Each quote would count the blanks at the beginning anew.
+    let begin = line.len() - line.trim_start().len();
+    let (mut found, mut from) = (Vec::new(), begin);
+    let (mut depth, mut last_end) = (0_usize, None);
     while let Some(at) = line[from..].find(QUOTES).map(|at| from + at) {
+        for sign in line[from..at].bytes() {
+            match sign {
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        let follows_string = last_end.take().is_some_and(|end: usize| line[end..at].trim().len() == 1);
         from = at + 1;
-        if opens(&line[..at])
+        if opens(&line[begin..at], depth > 0 || follows_string)
             && let Some(end) = closing(line, at)
         {
             from = end + 1;
+            last_end = Some(from);
             if !names(&line[at..=end], &line[from..]) {
                 found.push((at..from, unescaped(&line[at..=end])));
             }
@@ -112,18 +124,19 @@ pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
     found
 }
 
-/// Whether a string of data may begin behind this beginning of a line.
-fn opens(before: &str) -> bool {
+/// Whether a string of data may begin behind this beginning of a line, in brackets or directly behind another one
+/// (`is_listed`) or elsewhere.
+fn opens(before: &str, is_listed: bool) -> bool {
     // Python, Rust and SQL put a letter before some strings.
     let is_prefix = |c: char| matches!(c, 'r' | 'R' | 'f' | 'F' | 'b' | 'u' | 'E' | 'N' | '@' | '$');
     let without = before.strip_suffix(is_prefix).filter(|rest| !rest.ends_with(char::is_alphanumeric));
     let before = without.unwrap_or(before);
-    if before.ends_with('\t') || begins_value(before) {
+    if before.ends_with('\t') || begins_value(before, is_listed) {
         return true;
     }
     let bare = before.trim_end();
     if let Some(call) = bare.strip_suffix('(') {
-        return !denies(split_name(call).1);
+        return !is_denying(split_name(call).1);
     }
     let Some((named, is_assigned)) = ["=>", ":=", "=", ":"]
         .into_iter()
@@ -133,13 +146,15 @@ fn opens(before: &str) -> bool {
     };
     let (beyond, name) = split_name(named);
     // In prose, only the last word of what is said before a colon would be the name.
-    !name.is_empty() && !denies(name) && (is_assigned || begins_value(beyond))
+    !name.is_empty() && !is_denying(name) && (is_assigned || begins_value(beyond, is_listed))
 }
 
-/// Whether a value, or its name, may begin behind this beginning of a line.
-fn begins_value(before: &str) -> bool {
+/// Whether a value, or its name, may begin behind this beginning of a line. Prose has a comma and a blank before a quotation,
+/// too: `the old rule, "so", holds no more`.
+fn begins_value(before: &str, is_listed: bool) -> bool {
     let bare = before.trim();
-    matches!(bare, "" | "-" | "*" | "+") || bare.ends_with(['{', '[', ',', ';', '|'])
+    let is_separated = bare.ends_with([',', ';']) && (is_listed || before.ends_with([',', ';']));
+    is_separated || matches!(bare, "" | "-" | "*" | "+") || bare.ends_with(['{', '[', '|'])
 }
 
 /// The text before a name at the end of a text, and that name without its quotes.
@@ -222,6 +237,8 @@ mod tests {
             "print(f'The heron is fed')",
             "7\t\"The heron is fed\"\tx",
             "key => `The heron is fed`,",
+            "\"one\", \"The heron is fed\",",
+            "\"id\": \"7\", \"text\": \"The heron is fed\",",
         ] {
             let texts: Vec<String> =
                 found(line).iter().map(|text| text.trim_matches('\'').to_owned()).collect();
@@ -236,6 +253,8 @@ mod tests {
     fn quotations_of_prose_and_values_that_do_not_hold_are_none() {
         for line in [
             "Nobody says \"The heron is fed\" any more",
+            "The old rule, \"The heron is fed\", holds no more",
+            "It was so (in May); \"The heron is fed\"; now it is not",
             "It is not so: \"The heron is fed\"",
             "It is not so that \"The heron is fed\"",
             "old = \"The heron is fed\"",
@@ -248,6 +267,13 @@ mod tests {
         ] {
             assert_eq!(found(line), [""; 0], "{line}");
         }
+    }
+
+    #[test]
+    fn quotes_behind_many_blanks_are_read_in_linear_time() {
+        // Counting the blanks for each of them would take minutes.
+        let line = format!("{}{}", " ".repeat(128 * 1024), "x\"".repeat(64 * 1024));
+        assert_eq!(found(&line), [""; 0]);
     }
 
     #[test]

@@ -25,9 +25,12 @@ fn in_data() {
     are_read(&[
         format!("id,text,state\n1,\"{doubled}\",done\n2,\"Something else\",done"),
         format!("1,{bare},done"),
+        format!("7,x,{bare},done"),
+        format!("7,,{bare},done"),
         format!("1;\"{doubled}\";17"),
         format!("1;{bare};17"),
         format!("1\t{TEXT}\tdone"),
+        format!("<tr><td>7</td><td>{}</td></tr>", TEXT.replace('"', "&quot;")),
         format!("id | text\n--- | ---\n1 | {TEXT}"),
         format!("rule = {quoted}"),
         format!("[rules]\nupload = {quoted} # so it is\nother = 1"),
@@ -87,6 +90,15 @@ fn encoded() {
         format!("\u{1b}[1;31m{TEXT}\u{1b}[0m"),
         format!("[31m{TEXT}[0m"),
     ]);
+}
+
+#[test]
+fn what_only_looks_like_a_code_of_a_terminal_stays() {
+    for text in ["The alert takes the [max, min] of rows", "The alert takes the [15m] mean of rows"] {
+        let read = readings(&text.replace("alert", "<b>alert</b>"));
+        assert!(read.contains(&noted(text)), "{read:?}");
+        assert!(!read.contains(&noted("The alert takes the mean of rows")), "{read:?}");
+    }
 }
 
 #[test]
@@ -175,6 +187,7 @@ fn what_says_something_else_is_another_text() {
         format!("~~{TEXT}~~ It is otherwise."),
         TEXT.replace("17", "~~17~~ 18"),
         format!("Nobody says \"{TEXT}\" any more"),
+        format!("The old rule, \"{TEXT}\", holds no more."),
         format!("It is not so: \"{}\"", TEXT.replace('"', "'")),
         format!("https://a.example/add?old={percent}"),
         format!("We have not decided that {TEXT}"),

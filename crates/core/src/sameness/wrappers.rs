@@ -113,9 +113,6 @@ static ENTITY: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// A sign that Markdown or JSON escapes: `max\_size`.
 static ESCAPED: LazyLock<Regex> = LazyLock::new(|| compiled(r#"\\([_*#<>`"'~])"#));
-/// The sign between two cells of separated values.
-static SEPARATOR: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?P<b>[^\s,;])[,;](?P<a>[^\s,;\d])|(?P<word>[^\s,;\d])[,;](?P<figure>\d)"));
 /// What opens and closes a comment of a program, at the beginning and at the end of a line.
 static COMMENT: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"(?m)^[ \t]*/\*+!?(?:[ \t]|$)|(?:^|[ \t])\*+/[ \t]*$"));
@@ -232,11 +229,28 @@ fn apart_in(line: &str, apart: &mut String) {
 fn cells(line: &str) -> Cow<'_, str> {
     let is_row = line.contains('\t') || line.trim_start().starts_with('|') || line.contains(" | ");
     let line = if is_row { Cow::Owned(line.replace(['|', '\t'], "\n\n")) } else { Cow::Borrowed(line) };
-    if SEPARATOR.is_match(&line) {
-        Cow::Owned(SEPARATOR.replace_all(&line, "$b$word\n\n$a$figure").into_owned())
-    } else {
-        line
+    if line.contains([',', ';']) { Cow::Owned(separated(&line)) } else { line }
+}
+
+/// A text with its separated values as paragraphs. A sign between two figures belongs to a number, and the one that ends an
+/// entity to that.
+fn separated(text: &str) -> String {
+    let mut apart = String::with_capacity(text.len());
+    let (mut before, mut is_in_entity) = (' ', false);
+    let mut signs = text.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let after = signs.peek().copied().unwrap_or(' ');
+        let is_between = !before.is_whitespace() && !after.is_whitespace();
+        let is_in_number = before.is_numeric() && after.is_numeric();
+        if matches!(sign, ',' | ';') && is_between && !is_in_number && !is_in_entity {
+            apart.push_str("\n\n");
+        } else {
+            apart.push(sign);
+        }
+        is_in_entity = sign == '&' || is_in_entity && (sign == '#' || sign.is_ascii_alphanumeric());
+        before = sign;
     }
+    apart
 }
 
 fn has_wrappers(text: &str) -> bool {
@@ -251,7 +265,13 @@ fn without_wrappers(text: &str, between: &str) -> String {
     });
     let text = FENCE.replace_all(&text, "");
     let text = COMMENT.replace_all(&text, between);
-    let text = COLOUR.replace_all(&text, "");
+    let text = COLOUR.replace_all(&text, |found: &Captures<'_>| {
+        let behind = &text[found.get(0).map_or(0, |code| code.end())..];
+        // `[15m]` is a time, and `[max` no code.
+        let is_other =
+            behind.starts_with(']') || &found[0] == "[m" && behind.starts_with(char::is_alphanumeric);
+        if is_other { found[0].to_owned() } else { String::new() }
+    });
     let text = ESCAPED.replace_all(&text, "$1");
     let text = ENTITY.replace_all(&text, entity);
     // `&amp;quot;` was written twice in HTML.

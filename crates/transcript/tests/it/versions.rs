@@ -53,6 +53,7 @@ fn calls_of_newer_cursors_have_numbered_names_and_their_outcome_in_several_place
         r#"{"name":"edit_file_v2","toolCallId":"6","params":{"relativeWorkspacePath":"c.rs"},"status":"cancelled","error":{"clientVisibleErrorMessage":"Edit rejected"}}"#,
         r#"{"name":"delete_file","toolCallId":"7","params":{"target_file":"d.rs"},"result":"gone"}"#,
         r#"{"name":"run_terminal_command_v2","toolCallId":"8","params":{"command":"make test"},"status":"loading"}"#,
+        r#"{"name":"run_terminal_cmd","toolCallId":"9","params":{"command":"ls"},"status":"error","result":"{\"output\":\"\"}","error":{"clientVisibleErrorMessage":"No shell"}}"#,
     ];
     let rows: Vec<BubbleRow> = tools
         .iter()
@@ -60,7 +61,8 @@ fn calls_of_newer_cursors_have_numbered_names_and_their_outcome_in_several_place
         .map(|(n, tool)| BubbleRow { id: n.to_string(), ..bubble(tool) })
         .chain([BubbleRow { id: "u".into(), data: r#"{"type":1,"text":"fix it"}"#.into() }])
         .collect();
-    let ids = ["u", "0", "1", "2", "3", "4", "5", "6", "7"].map(|id| format!(r#"{{"bubbleId":"{id}"}}"#));
+    let ids =
+        ["u", "0", "1", "2", "3", "4", "5", "6", "7", "8"].map(|id| format!(r#"{{"bubbleId":"{id}"}}"#));
     let data = format!(r#"{{"fullConversationHeadersOnly":[{}]}}"#, ids.join(","));
     let want = [
         "> fix it",
@@ -72,6 +74,7 @@ fn calls_of_newer_cursors_have_numbered_names_and_their_outcome_in_several_place
         "edit c.rs = refused",
         "edit d.rs = ok",
         "$ make test = …",
+        "$ ls = failed -1 No shell",
     ];
     assert_eq!(rendered(&cursor_ide::read("c1", &data, &rows)), want);
 }
@@ -81,7 +84,8 @@ const FILE: &str = "\\n--- Content from referenced files ---\\nContent from @a.m
 #[test]
 fn files_that_a_prompt_names_are_no_words_of_it() {
     let ended = format!("read @a.md{FILE}\\n--- End of content ---");
-    for text in [&ended, &format!("read @a.md{FILE}"), &format!("{ended}\\n and what follows")] {
+    let asked = format!("read @a.md without --- End of content ---{FILE}");
+    for text in [&ended, &asked, &format!("read @a.md{FILE}"), &format!("{ended}\\n and what follows")] {
         let document =
             format!(r#"{{"sessionId":"g1","messages":[{{"id":"m1","type":"user","content":"{text}"}}]}}"#);
         let said = rendered(&gemini_cli::read(document.as_bytes(), ""));

@@ -42,6 +42,8 @@ const PASSWORDS: &[&str] = &[
     "aiohttp.BasicAuth(\"bob\", \"VALUE\")",
     "java -jar a.jar --spring.datasource.password VALUE",
     "Password for the staging database: VALUE",
+    "Password for the staging database: it is VALUE",
+    "Password for staging: VALUE is the new one",
     "Passwort für das WLAN: VALUE",
     "mot de passe de la base : VALUE",
     "auth=('bob', 'VALUE')",
