@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use cerebro_core::domain::{HistoryTombstone, Run, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
-use cerebro_ledger::{ChainedEvent, Entry, Kind, Work};
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_ledger::{ChainedEvent, Entry, Kind, Step, Work};
+use cerebro_store::{Decision, ForgottenTexts, StoredWork, Write};
 
 use super::{Actor, Appended, Happening, Target, draft::unpacked};
 use crate::{
@@ -37,7 +37,7 @@ impl Journal {
         Ok(purged)
     }
 
-    /// As [`Self::append`], for what hooks and transcripts report. A text that a person had forgotten everywhere is purged from it
+    /// As [`Self::append`], for what hooks report. A text that a person had forgotten everywhere is purged from it
     /// at once; the events stay.
     ///
     /// # Errors
@@ -49,11 +49,7 @@ impl Journal {
         happenings: Vec<Happening>,
     ) -> Result<Appended, ServiceError> {
         let texts = self.base.store.history().forgotten_texts().await?;
-        let says = |one: &Happening| {
-            let step = serde_json::to_string(&one.step);
-            step.is_ok_and(|step| holds_json(&step, |text| texts.are_in(text)))
-        };
-        let says_again = !texts.is_empty() && happenings.iter().any(says);
+        let says_again = happenings.iter().any(|one| says(&one.step, &texts));
         let again = says_again.then(|| Carried { tombstones: BTreeSet::new(), texts });
         self.append_if(actor, target, happenings, false, again).await
     }
@@ -155,6 +151,12 @@ fn is_reported(work: &Work) -> bool {
 fn thing(work: &Work, at: Timestamp, tombstone: HistoryTombstone) -> Thing<'_> {
     let (session, reported) = (work.session.as_ref(), is_reported(work));
     Thing { session, project: &work.project, at, reported, tombstone }
+}
+
+/// Whether a step says one of the texts that were forgotten everywhere.
+pub(super) fn says(step: &Step, forgotten: &ForgottenTexts) -> bool {
+    let holds = |step: String| holds_json(&step, |text| forgotten.are_in(text));
+    !forgotten.is_empty() && serde_json::to_string(step).is_ok_and(holds)
 }
 
 /// Whether some text in a body meets a condition. A body is JSON, which spells line breaks and quotes in its own way; one
