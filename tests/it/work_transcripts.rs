@@ -229,3 +229,20 @@ fn a_command_that_its_user_refused_was_not_begun() {
     assert!(kinds(&found).contains(&"called") && !kinds(&found).contains(&"gap"), "{found:#?}");
     assert!(home.json(&["work", "list"])["works"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn a_forgotten_prompt_that_a_hook_reported_is_not_missing() {
+    let home = Home::new();
+    home.json(&["history", "forget", "--text", "the okapi password", "--yes"]);
+    let prompt = "Say the okapi password";
+    report(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": prompt, "prompt_id": "p" }));
+    let make = json!({ "command": "make" });
+    let file = claude_file(&home, "s");
+    let text = [claude("s", 0, "user", &json!(prompt)), call("s", 1, "c1", "Bash", &make, "ok", false)];
+    put(&file, &text.concat());
+    stop(&home, "claude-code", "s", &file);
+    let found = wait_for(&home, "the transcript", |events| kinds(events).contains(&"ran"));
+    assert_eq!(kinds(&found), ["begun", "prompt", "turn_ended", "gap", "ran"], "{found:#?}");
+    assert_eq!(found[3]["step"]["count"], 1, "the command alone was not reported: {found:#?}");
+    assert!(!format!("{found:?}").contains("okapi"), "{found:#?}");
+}

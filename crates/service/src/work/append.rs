@@ -13,7 +13,7 @@ use super::{
     draft::{Draft, Prepared, line},
     slow::{Missed, MissedIn},
 };
-use crate::{Journal, ServiceError, lock};
+use crate::{Journal, ServiceError, history::Carried, lock};
 
 impl Journal {
     /// Writes events, in order and in one commit, to a piece of work of the actor's. A call waits for two seconds at
@@ -31,10 +31,11 @@ impl Journal {
         target: Target,
         happenings: Vec<Happening>,
     ) -> Result<Appended, ServiceError> {
-        self.append_if(actor, target, happenings, false).await
+        self.append_if(actor, target, happenings, false, None).await
     }
 
-    /// As [`Self::append`]. With `must_hold`, a late caller is refused, and nothing is written.
+    /// As [`Self::append`]. With `must_hold`, a late caller is refused, and nothing is written. What is in `again` was
+    /// forgotten: it is purged as soon as it is written, also if the caller no longer waits.
     ///
     /// # Errors
     /// As [`Self::append`]; [`ServiceError::Invalid`] where the caller is late.
@@ -44,6 +45,7 @@ impl Journal {
         target: Target,
         happenings: Vec<Happening>,
         must_hold: bool,
+        again: Option<Carried>,
     ) -> Result<Appended, ServiceError> {
         if self.held.retention.is_none() || happenings.is_empty() {
             return Ok(Appended::default());
@@ -72,7 +74,13 @@ impl Journal {
                     let mut slow = lock(&journal.held.slow);
                     before.into_iter().chain(lost).for_each(|missed| slow.miss(place.clone(), missed));
                 }
-                done
+                match (done, again) {
+                    (Ok(appended), Some(again)) => {
+                        let purged = journal.purge_again(&appended, count, &again).await;
+                        purged.map(|()| appended)
+                    }
+                    (done, _) => done,
+                }
             }),
         );
         let done = done.await?;

@@ -9,6 +9,7 @@ use cerebro_store::StoredWork;
 
 use super::{
     Actor, Happening, LOCAL_OWNER, Target,
+    forget::says,
     once::kept_once,
     reported::{self, Reported},
 };
@@ -69,6 +70,9 @@ impl Journal {
         if work.key_id != self.held.key_id || work.seq + 2 * limits::BATCH_MAX as u64 > limits::EVENTS_MAX {
             return Ok(());
         }
+        // What was forgotten is not missing: of a prompt that a hook reported, only its time may be left.
+        let forgotten = self.base.store.history().forgotten_texts().await?;
+        reports.retain(|report| !says(&report.step, &forgotten));
         let (since, until) = (work.created_at, self.base.now());
         reports.retain(|report| report.at.is_some_and(|at| at >= since && at <= until));
         // The hook's report of what has just happened may still be under way.
@@ -87,7 +91,7 @@ impl Journal {
             directory: None,
         };
         for batch in happenings.chunks(limits::BATCH_MAX) {
-            match self.append_reported(&actor, Target::Work(work.id), batch.to_vec()).await {
+            match self.append(&actor, Target::Work(work.id), batch.to_vec()).await {
                 Ok(_) => {}
                 // The piece of work is full by now, or gone.
                 Err(ServiceError::Invalid { .. } | ServiceError::NoWork(_)) => return Ok(()),

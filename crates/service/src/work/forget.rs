@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use cerebro_core::domain::{HistoryTombstone, Run, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
-use cerebro_ledger::{ChainedEvent, Entry, Kind, Work};
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_ledger::{ChainedEvent, Entry, Kind, Step, Work};
+use cerebro_store::{Decision, ForgottenTexts, StoredWork, Write};
 
 use super::{Actor, Appended, Happening, Target, draft::unpacked};
 use crate::{
@@ -13,6 +13,8 @@ use crate::{
     history::{Carried, IsMeant, Meant, Thing},
 };
 
+/// Most events that the journal adds to those of one call, beside one for each of them.
+const OWN_EVENTS_MAX: u64 = 4;
 /// Most pieces of work that are read at once.
 const PAGE: usize = 100;
 
@@ -35,7 +37,7 @@ impl Journal {
         Ok(purged)
     }
 
-    /// As [`Self::append`], for what hooks and transcripts report. A text that a person had forgotten everywhere is purged from it
+    /// As [`Self::append`], for what hooks report. A text that a person had forgotten everywhere is purged from it
     /// at once; the events stay.
     ///
     /// # Errors
@@ -47,21 +49,30 @@ impl Journal {
         happenings: Vec<Happening>,
     ) -> Result<Appended, ServiceError> {
         let texts = self.base.store.history().forgotten_texts().await?;
-        let says = |one: &Happening| {
-            let step = serde_json::to_string(&one.step);
-            step.is_ok_and(|step| holds_json(&step, |text| texts.are_in(text)))
-        };
-        let says_again = !texts.is_empty() && happenings.iter().any(says);
-        let appended = self.append(actor, target, happenings).await?;
-        if let Some(work) = appended.work.filter(|_| says_again)
-            && let Some(stored) = self.base.store.works().by_id(&work).await?
-        {
-            let again = Carried { tombstones: BTreeSet::new(), texts };
-            self.forget_in(Meant::Carried(&again), stored, Run::Real).await?;
-            self.held.forget();
+        let says_again = happenings.iter().any(|one| says(&one.step, &texts));
+        let again = says_again.then(|| Carried { tombstones: BTreeSet::new(), texts });
+        self.append_if(actor, target, happenings, false, again).await
+    }
+
+    /// Purges what was forgotten from the events that were just written to a piece of work, and from its title. `count` is
+    /// how many events the caller gave; the journal may have added some of its own.
+    pub(super) async fn purge_again(
+        &self,
+        appended: &Appended,
+        count: usize,
+        again: &Carried,
+    ) -> Result<(), ServiceError> {
+        let Some(work) = appended.work else { return Ok(()) };
+        let Some(stored) = self.base.store.works().by_id(&work).await? else { return Ok(()) };
+        let before = appended.seq.saturating_sub(2 * count as u64 + OWN_EVENTS_MAX);
+        let events = self.events_after(&work, before, appended.seq).await?;
+        let has_artifacts = events.iter().any(|event| event.artifact.is_some());
+        self.forget_events(Meant::Carried(again), &stored, events, Run::Real).await?;
+        self.held.forget();
+        if has_artifacts {
             self.drop_unnamed_artifacts().await?;
         }
-        Ok(appended)
+        Ok(())
     }
 
     async fn forget_in(&self, what: Meant<'_>, stored: StoredWork, run: Run) -> Result<usize, ServiceError> {
@@ -70,7 +81,19 @@ impl Journal {
         if !what.may_be_of(work.session.as_ref(), &work.project, is_reported(work)) {
             return Ok(0);
         }
-        let mut with_texts = self.all_events(work).await?;
+        let events = self.all_events(work).await?;
+        self.forget_events(what, &stored, events, run).await
+    }
+
+    /// Forgets the texts among some events of a piece of work, and its title.
+    async fn forget_events(
+        &self,
+        what: Meant<'_>,
+        stored: &StoredWork,
+        mut with_texts: Vec<ChainedEvent>,
+        run: Run,
+    ) -> Result<usize, ServiceError> {
+        let work = &stored.work;
         with_texts.retain(|event| event.body.is_some());
         let (mut numbers, mut buried) = (Vec::new(), Vec::new());
         for event in &with_texts {
@@ -128,6 +151,12 @@ fn is_reported(work: &Work) -> bool {
 fn thing(work: &Work, at: Timestamp, tombstone: HistoryTombstone) -> Thing<'_> {
     let (session, reported) = (work.session.as_ref(), is_reported(work));
     Thing { session, project: &work.project, at, reported, tombstone }
+}
+
+/// Whether a step says one of the texts that were forgotten everywhere.
+pub(super) fn says(step: &Step, forgotten: &ForgottenTexts) -> bool {
+    let holds = |step: String| holds_json(&step, |text| forgotten.are_in(text));
+    !forgotten.is_empty() && serde_json::to_string(step).is_ok_and(holds)
 }
 
 /// Whether some text in a body meets a condition. A body is JSON, which spells line breaks and quotes in its own way; one

@@ -14,7 +14,7 @@ use cerebro_ledger::{Action, Anchor, Ending, Finding, Outcome, Repeat, Standing,
 
 use super::*;
 use crate::{
-    Clock, Embedding, Service, ServiceError, Settings, agent_name,
+    Clock, Embedding, Forget, Service, ServiceError, Settings, agent_name,
     use_cases::{self, TestClock},
 };
 
@@ -268,6 +268,29 @@ fn a_store_that_does_not_answer_holds_nobody_up_and_the_gap_is_recorded() {
         let shown = service.journal.show(&actor("s1"), &id).await.unwrap();
         assert_eq!((shown.state.gaps.times, shown.state.gaps.events), (1, 3), "{:?}", shown.state);
         assert_eq!(shown.state.request.unwrap().text, "after");
+        service.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_forgotten_text_is_purged_although_nobody_waited_until_it_was_written() {
+    run(async |folder| {
+        let service = open(folder, Timestamp::now).await;
+        let forget = Forget { text: Some("the okapi password".to_owned()), ..Forget::default() };
+        service.history.forget(&forget, Run::Real).await.unwrap();
+        append(&service, "s1", vec![prompt("before")]).await;
+        let (work, _) = service.journal.of_session(&actor("s1")).await.unwrap().unwrap();
+        let wedged = service.base.store.pause().await;
+        let said = vec![prompt("It is the okapi password."), prompt("Go on.")];
+        let appended = service.journal.append_reported(&actor("s1"), Target::Session, said).await.unwrap();
+        assert!(appended.degraded, "{appended:?}");
+        drop(wedged);
+        let has_text = async || {
+            let events = service.base.store.works().events(&work.id, 1..=9).await.unwrap();
+            events.iter().map(|event| event.body.is_some()).collect::<Vec<bool>>()
+        };
+        until("the purge", async || has_text().await == [true, true, false, true]).await;
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
 }
