@@ -121,7 +121,9 @@ fn with_words_below(body: &str, old: &str) -> String {
     let below = old.rsplit_once(MARK).map_or("", |(_, below)| below);
     let words = below.lines().filter(|line| !is_bullet(line)).collect::<Vec<_>>().join("\n");
     let words = words.trim_matches('\n');
-    if words.trim().is_empty() || body.trim_end().ends_with(words.trim_end()) {
+    // Another old note of the memory may have brought the same words. The text itself may end as they do.
+    let present = body.rsplit_once(MARK).map_or("", |(_, below)| below.trim_end());
+    if words.trim().is_empty() || present.ends_with(&format!("\n{}", words.trim_end())) {
         return body.to_owned();
     }
     let mark = if body.contains(MARK) { String::new() } else { format!("\n{MARK}\n") };
@@ -476,6 +478,11 @@ mod tests {
         for merged in [bare, old] {
             assert_eq!(with_additions(&merged, &merged), merged);
         }
+        // The memory's text ends with the same words.
+        changed.content = "All of it.\nMy own words.".into();
+        let old = format!("{}\nMy own words.\n", render(&changed, &[link()]));
+        let bare = with_additions(&render(&changed, &[]), &old);
+        assert!(bare.ends_with(&format!("My own words.\n\n{MARK}\n\nMy own words.\n")), "{bare}");
     }
 
     #[test]

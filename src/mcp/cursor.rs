@@ -46,9 +46,7 @@ impl SearchMark {
     /// # Errors
     /// When the cursor is not one of this search.
     pub fn offset(self, arguments: &mut Arguments) -> Result<usize, ArgumentError> {
-        let Some(cursor) = arguments.text("cursor")?.filter(|cursor| !cursor.trim().is_empty()) else {
-            return Ok(0);
-        };
+        let Some(cursor) = arguments.nonblank("cursor")? else { return Ok(0) };
         let refused = |problem| Err(ArgumentError::new("cursor", Some(&cursor), problem));
         let parsed = cursor.trim().split_once('-').and_then(|(offset, mark)| {
             Some((offset.parse::<usize>().ok()?, u32::from_str_radix(mark, 16).ok()?))

@@ -67,6 +67,7 @@ pub(super) async fn begin(call: &mut Call) -> Answer {
 
 async fn begun(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
+    arguments.unframe();
     let begin = BeginWork {
         title: arguments.needed("title")?,
         goal: arguments.text("goal")?,

@@ -178,6 +178,10 @@ fn a_partial_export_is_imported_again() {
         assert!(refused.code() == 1 && refused.stderr.contains(why), "{refused:?}");
         assert!(fs::read(whole).unwrap() == before);
     }
+    let none = home.folder("files").join("none.jsonl");
+    let mistyped = home.run(&["export", none.to_str().unwrap(), "--type", "bugfx"]);
+    assert!(mistyped.code() == 1 && mistyped.stderr.contains("did you mean `bugfix`"), "{mistyped:?}");
+    assert!(!none.exists());
     for _ in 0..2 {
         home.run(&["export", file.to_str().unwrap(), "--project", "demo", "--type", "bugfix"]).success();
     }

@@ -288,3 +288,17 @@ fn what_only_work_can_have_asks_for_work_where_there_is_none() {
         assert_eq!(closed["outcome"], outcome, "{closed:?}");
     }
 }
+
+#[test]
+fn what_cerebro_had_shown_becomes_no_goal_and_no_step() {
+    let home = Home::with_config("[work]\ntools = true\n");
+    let mut agent = home.agent();
+    let frame = "<cerebro-context>\n- the gannet nests\n</cerebro-context>";
+    let goal = format!("No plank is loose.\n{frame}");
+    let begun = agent
+        .ok("work_begin", json!({ "title": "Mend the pier", "goal": goal, "steps": [frame, "Look at it"] }));
+    let ignored = ["goal: what Cerebro had shown", "steps: what Cerebro had shown"];
+    assert_eq!(begun["ignored"], json!(ignored), "{begun:?}");
+    let shown = home.json(&["work", "show", begun.str("work")]).to_string();
+    assert!(shown.contains("Look at it") && !shown.contains("gannet"), "{shown}");
+}

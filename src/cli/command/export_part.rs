@@ -103,6 +103,19 @@ impl PartFilter {
         Some(Cow::Owned(line.to_string()))
     }
 
+    /// Whether a line shows that the part has something. The header and the digests of what was forgotten do not, because they
+    /// are in every part, nor do sessions in a part of a type, because they have none.
+    pub fn has_own(&mut self, line: &str) -> bool {
+        let Some(kept) = serde_json::from_str(line).ok().and_then(|line| self.kept(line)) else {
+            return false;
+        };
+        match kept["kind"].as_str() {
+            Some("header" | "history_tombstone") => false,
+            Some("session") => self.kind.is_none(),
+            _ => true,
+        }
+    }
+
     fn kept(&mut self, mut line: Value) -> Option<Value> {
         let id = line["id"].as_str().unwrap_or_default().to_owned();
         let is_kept = match line["kind"].as_str() {
@@ -255,12 +268,22 @@ mod tests {
             ["header", "session s1", "memory m1 s1", "revision m1", "edge m1", "history_tombstone"]
         );
         assert_eq!(
-            kept(PartArgs { since: own("2026-11-10"), ..of_a }),
+            kept(PartArgs { since: own("2026-11-10"), ..of_a.clone() }),
             [
                 "header", "session s1", "memory m2", "prompt p1 s1", "work w1 s2", "work_event w1",
                 "artifact f1", "history_tombstone", "past_session h1", "exchange x1 h1", "candidate c2 h1",
             ]
         );
+        let session = r#"{"kind":"session","id":"s1","project":"a"}"#;
+        let memory = r#"{"kind":"memory","id":"m1","project":"a","type":"bugfix","session":"s1"}"#;
+        let has = |args: &PartArgs| {
+            let mut part = args.filter().unwrap();
+            [r#"{"kind":"header"}"#, session, memory].map(|line| part.has_own(line))
+        };
+        let of_type = |kind: &str| PartArgs { kind: own(kind), ..PartArgs::default() };
+        assert_eq!(has(&of_a), [false, true, true]);
+        assert_eq!(has(&of_type("bugfix")), [false, false, true]);
+        assert_eq!(has(&of_type("bugfx")), [false; 3], "sessions have no type");
         let mut all = PartArgs::default().filter().unwrap();
         assert_eq!(all.keep("{\"b\": 1}").as_deref(), Some("{\"b\": 1}"));
         let odd = PartArgs { since: own("soon"), ..PartArgs::default() };

@@ -108,7 +108,7 @@ pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcom
 async fn has_any(daemon: &Daemon, mut part: PartFilter) -> Result<bool> {
     let mut pages = Pages::default();
     while let Some(page) = pages.next(daemon).await? {
-        if page.iter().any(|line| part.keep(line).is_some() && !is_in_each_part(line)) {
+        if page.iter().any(|line| part.has_own(line)) {
             return Ok(true);
         }
     }
@@ -418,11 +418,6 @@ impl LineKind {
 
 fn is_header(line: &str) -> bool {
     LineKind::of(line).as_deref() == Some("header")
-}
-
-/// Whether a line is in each part, whatever was asked for.
-fn is_in_each_part(line: &str) -> bool {
-    LineKind::of(line).is_some_and(|kind| ["header", "history_tombstone"].contains(&kind.as_str()))
 }
 
 /// Whether a line can be checked only after the lines before it were imported.

@@ -42,7 +42,7 @@ struct ListArgs {
     /// Only sessions that began before this date
     #[arg(long, value_name = "DATE")]
     before: Option<String>,
-    /// Also those that began at that very moment and are listed after this session
+    /// With --before: also the sessions that began at exactly that moment and are listed after this one
     #[arg(long, value_name = "ID", requires = "before")]
     after: Option<String>,
 }
