@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::guard;
-use crate::{Memories, ServiceError};
+use crate::{Memories, ServiceError, tasks::on_a_thread};
 use cerebro_core::domain::{ChunkId, ExchangeId, Flag, MemoryId, Scope};
 use cerebro_core::sameness::{self, Part};
 
@@ -38,8 +38,9 @@ impl Memories {
             let Some((_, scope)) = passages.iter().find(|(id, _)| *id == chunk.id) else { continue };
             let old = if has_tombstones {
                 // The title of a passage is its heading.
-                let heading = chunk.heading.rsplit(" › ").next().unwrap_or_default();
-                self.holds_instead(scope, sameness::parts_with_title(heading, &chunk.text)).await?
+                let heading = chunk.heading.rsplit(" › ").next().unwrap_or_default().to_owned();
+                let text = chunk.text.clone();
+                self.holds_instead(scope, move || sameness::parts_with_title(&heading, &text)).await?
             } else {
                 None
             };
@@ -64,14 +65,19 @@ impl Memories {
             let id = full.exchange.id;
             let Some((_, scope)) = exchanges.iter().find(|(given, _)| *given == id) else { continue };
             let (beginning, _) = full.text.slice_bytes(0, EXCHANGE_BYTES_MAX);
-            let now = self.holds_instead(scope, sameness::parts(beginning.as_str())).await?;
+            let now = self.holds_instead(scope, move || sameness::parts(&beginning)).await?;
             outdated.extend(now.map(|now| (id, now)));
         }
         Ok(outdated)
     }
 
-    /// The memory that says what holds now, if one of these parts repeats what was corrected or superseded.
-    async fn holds_instead(&self, scope: &Scope, parts: Vec<Part>) -> Result<Option<MemoryId>, ServiceError> {
+    /// The memory that says what holds now, if one of the parts that are read repeats what was corrected or superseded.
+    async fn holds_instead(
+        &self,
+        scope: &Scope,
+        read: impl FnOnce() -> Vec<Part> + Send + 'static,
+    ) -> Result<Option<MemoryId>, ServiceError> {
+        let parts = on_a_thread("reading the parts of a text", read).await?;
         Ok(guard::corrected_in(&self.base.store, scope, parts).await?.first().copied())
     }
 }
