@@ -7,6 +7,8 @@ mod line;
 
 pub(crate) use line::project;
 
+use std::collections::BTreeSet;
+
 use crate::{
     Door, Service, ServiceError, distil, documents, guard, history,
     memories::supersede::may_supersede,
@@ -18,7 +20,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_secrets};
-use cerebro_store::{Decision, SaidText, StoreError, StoredEvent, Supersession, Table, Why, Write};
+use cerebro_store::{Decision, SaidText, StoreError, StoredEvent, Supersession, Table, Write};
 
 use line::{EdgeLine, Line, MemoryLine, PromptLine, RevisionLine, SessionLine, session_id};
 
@@ -375,12 +377,15 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
     if !memory.is_live() && !memory.purged {
         // A deleted memory can be restored, and says nothing until then. What was destroyed here is not kept for that.
         let found = write.tombstones(SaidText::from(&memory), None).await?;
-        if let Some(gone) = found.against_unasked().find(|tombstone| tombstone.why == Why::Purged) {
-            let why = format!(
-                "deleted memory `{}` says what memory `{}` said before it was purged",
-                memory.id, gone.memory
-            );
-            return Err(why.into());
+        let said: BTreeSet<MemoryId> = found.against_unasked().map(|tombstone| tombstone.memory).collect();
+        for said in said {
+            if write.memory(&said).await?.is_none_or(|said| said.purged) {
+                let why = format!(
+                    "deleted memory `{}` says what memory `{said}` said before it was purged",
+                    memory.id
+                );
+                return Err(why.into());
+            }
         }
     }
     if let Some(session) = &memory.session {

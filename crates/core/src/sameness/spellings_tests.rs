@@ -102,6 +102,12 @@ fn what_only_looks_like_a_code_of_a_terminal_stays() {
 }
 
 #[test]
+fn an_alternative_in_a_sentence_is_no_row_of_a_table() {
+    let text = |what: &str| format!("The marmot ledger takes {what} of the whole budget of its gateway.");
+    assert!(!says(&text("a | b"), &[noted(&text("a b"))]));
+}
+
+#[test]
 fn in_lists() {
     are_read(
         &[

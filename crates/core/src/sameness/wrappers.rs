@@ -200,11 +200,13 @@ pub fn set_apart(text: &str) -> Cow<'_, str> {
     if !has_wrappers(text) && !text.contains(['|', '\'', '\t', ',', ';']) {
         return Cow::Borrowed(text);
     }
+    // Elsewhere, `a | b` is an alternative or a pipe.
+    let has_table = ["-|", "- |"].iter().any(|rule| text.contains(rule));
     let mut apart = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let strings = strings(line);
         if strings.is_empty() {
-            apart_in(line, &mut apart);
+            apart_in(line, has_table, &mut apart);
         }
         for string in strings {
             apart.extend(["\n\n", string.as_str(), "\n\n"]);
@@ -214,20 +216,21 @@ pub fn set_apart(text: &str) -> Cow<'_, str> {
 }
 
 /// Adds a line with its fields and cells as paragraphs.
-fn apart_in(line: &str, apart: &mut String) {
+fn apart_in(line: &str, is_in_table: bool, apart: &mut String) {
     let mut from = 0;
     for (place, text) in fields(line) {
-        apart.push_str(&cells(&line[from..place.start]));
+        apart.push_str(&cells(&line[from..place.start], is_in_table));
         apart.extend(["\n\n", text.as_str(), "\n\n"]);
         from = place.end;
     }
-    apart.push_str(&cells(&line[from..]));
+    apart.push_str(&cells(&line[from..], is_in_table));
 }
 
-/// A line with its cells as paragraphs: those of tables, and those of files with separated values, which put no blank behind
-/// the sign between them.
-fn cells(line: &str) -> Cow<'_, str> {
-    let is_row = line.contains('\t') || line.trim_start().starts_with('|') || line.contains(" | ");
+/// A line with its cells as paragraphs: those of tables, which may have no sign at the beginning of a line, and those of
+/// files with separated values, which put no blank behind the sign between them.
+fn cells(line: &str, is_in_table: bool) -> Cow<'_, str> {
+    let has_bar = line.trim_start().starts_with('|') || is_in_table && line.contains(" | ");
+    let is_row = line.contains('\t') || has_bar;
     let line = if is_row { Cow::Owned(line.replace(['|', '\t'], "\n\n")) } else { Cow::Borrowed(line) };
     if line.contains([',', ';']) { Cow::Owned(separated(&line)) } else { line }
 }
