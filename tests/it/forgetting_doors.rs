@@ -393,6 +393,6 @@ fn an_import_brings_no_deleted_copy_of_a_purged_text_and_no_edge_of_a_purged_mem
     let mut copy = memory_line("deletedaaaaa", "Copy", TEXT);
     copy["deleted_at"] = copy["created_at"].clone();
     let imported = home.import(&[copy]);
-    assert!(imported.stderr.contains(&format!("memory `{id}` said before it was purged")), "{imported:?}");
+    assert!(imported.stdout.contains(&format!("memory `{id}` said before it was purged")), "{imported:?}");
     assert_eq!(home.export_text(), left);
 }

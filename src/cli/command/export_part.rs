@@ -104,15 +104,14 @@ impl PartFilter {
     }
 
     /// Whether a line shows that the part has something. The header and the digests of what was forgotten do not, because they
-    /// are in every part, nor do sessions in a part of a type, because they have none.
+    /// are in every part. In a part of a type, only a memory does: sessions have no type.
     pub fn has_own(&mut self, line: &str) -> bool {
         let Some(kept) = serde_json::from_str(line).ok().and_then(|line| self.kept(line)) else {
             return false;
         };
         match kept["kind"].as_str() {
             Some("header" | "history_tombstone") => false,
-            Some("session") => self.kind.is_none(),
-            _ => true,
+            kind => self.kind.is_none() || kind == Some("memory"),
         }
     }
 
