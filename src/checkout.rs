@@ -118,7 +118,7 @@ impl Checkout {
     ) -> Verdicts {
         let found: Arc<Mutex<Verdicts>> = Arc::default();
         let (checkout, filled) = (Arc::clone(self), Arc::clone(&found));
-        looks::within(&self.folder, bound, move || checkout.judge(wanted, &filled)).await;
+        looks::within(&self.folder, bound, move || deep(|| checkout.judge(wanted, &filled))).await;
         std::mem::take(&mut *lock(&found))
     }
 
@@ -247,10 +247,7 @@ impl Checkout {
         let File::Text(source, stamp) = file else { return Verdict::Unknown };
         let verdict = match known.filter(|known| known.digest == *source.digest()) {
             Some(known) => known.verdict,
-            // Only a file that was changed is parsed, and only for that a thread is started.
-            None if *source.digest() == anchor.file => anchor.verdict(Some(source), &mut || true),
-            None => deep(|| anchor.verdict(Some(source), &mut || Instant::now() < until))
-                .unwrap_or(Verdict::Unknown),
+            None => anchor.verdict(Some(source), &mut || Instant::now() < until),
         };
         if verdict != Verdict::Unknown {
             let stamp = stamp.is_settled().then_some(*stamp);
