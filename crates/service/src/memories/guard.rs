@@ -312,11 +312,11 @@ mod tests {
         let good = "We fed the \"heron\", and a, b and c.";
         let encoded = old.replace(' ', "%20");
         let form = sameness::noted(old);
-        for (said, left) in [
-            (format!("{old}."), "."),
-            (format!("- {old}"), "- "),
-            (format!("See {encoded} for it."), ""),
-            (format!("x,\"{}\",y", old.replace('"', "\"\"")), ""),
+        for said in [
+            format!("{old}."),
+            format!("- {old}"),
+            format!("See {encoded} for it."),
+            format!("x,\"{}\",y", old.replace('"', "\"\"")),
         ] {
             let text = format!("{good}\n{said}\n{good}");
             let parts: Vec<Part> =
@@ -326,7 +326,6 @@ mod tests {
             assert!(!sameness::says(&cut, std::slice::from_ref(&form)), "{cut}");
             let lines: Vec<&str> = cut.lines().collect();
             assert_eq!((lines[0], lines[lines.len() - 1]), (good, good), "{cut}");
-            assert!(left.is_empty() || lines[1] == left, "{cut}");
         }
     }
 }
