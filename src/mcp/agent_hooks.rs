@@ -145,7 +145,11 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let steps = reported.filter_map(|step| serde_json::from_value::<Step>(step).ok()).filter(is_of_hooks);
     let mut happened: Vec<Happening> = steps
         .enumerate()
-        .map(|(n, step)| Happening { once: once.as_ref().map(|once| reported::nth(once, n)), step, ago })
+        .map(|(n, step)| Happening {
+            once: once.as_ref().map(|once| reported::nth(once, n)),
+            ago,
+            ..Happening::from(step)
+        })
         .collect();
     if let Some(transcript) = call.arguments.text("transcript")? {
         call.service.intake.remember_transcript(&call.caller.session, PathBuf::from(transcript));

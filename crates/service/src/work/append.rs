@@ -13,7 +13,7 @@ use super::{
     draft::{Draft, Prepared, line},
     slow::{Missed, MissedIn},
 };
-use crate::{Journal, ServiceError, history::Carried, lock};
+use crate::{Journal, ServiceError, lock};
 
 impl Journal {
     /// Writes events, in order and in one commit, to a piece of work of the actor's. A call waits for two seconds at
@@ -31,11 +31,10 @@ impl Journal {
         target: Target,
         happenings: Vec<Happening>,
     ) -> Result<Appended, ServiceError> {
-        self.append_if(actor, target, happenings, false, None).await
+        self.append_if(actor, target, happenings, false).await
     }
 
-    /// As [`Self::append`]. With `must_hold`, a late caller is refused, and nothing is written. What is in `again` was
-    /// forgotten: it is purged as soon as it is written, also if the caller no longer waits.
+    /// As [`Self::append`]. With `must_hold`, a late caller is refused, and nothing is written.
     ///
     /// # Errors
     /// As [`Self::append`]; [`ServiceError::Invalid`] where the caller is late.
@@ -45,7 +44,6 @@ impl Journal {
         target: Target,
         happenings: Vec<Happening>,
         must_hold: bool,
-        again: Option<Carried>,
     ) -> Result<Appended, ServiceError> {
         if self.held.retention.is_none() || happenings.is_empty() {
             return Ok(Appended::default());
@@ -74,13 +72,7 @@ impl Journal {
                     let mut slow = lock(&journal.held.slow);
                     before.into_iter().chain(lost).for_each(|missed| slow.miss(place.clone(), missed));
                 }
-                match (done, again) {
-                    (Ok(appended), Some(again)) => {
-                        let purged = journal.purge_again(&appended, count, &again).await;
-                        purged.map(|()| appended)
-                    }
-                    (done, _) => done,
-                }
+                done
             }),
         );
         let done = done.await?;
@@ -217,7 +209,7 @@ impl Decision for Append<'_> {
                 draft.record(write.at(), Step::Reopened)?;
             }
             if !late {
-                draft.entitle(&one.step);
+                draft.entitle(one);
             }
             if !late && one.is_activity() {
                 draft.go_on(actor, write.at())?;
@@ -292,13 +284,8 @@ impl Append<'_> {
         full: Option<((WorkId, u64), State)>,
     ) -> Result<Draft<'_>, ServiceError> {
         let Self { journal, actor, prepared, .. } = *self;
-        let title = prepared.iter().find_map(|one| match &one.step {
-            Step::Begun { title, .. } => Some(title.clone()),
-            Step::Prompt { text } => Some(text.clone()),
-            _ => None,
-        });
-        let title = title.unwrap_or_else(|| UNTITLED.to_owned());
-        let mut work = new_work(journal, actor, "session", &title, write.at());
+        let title = prepared.iter().find_map(Prepared::title).unwrap_or(UNTITLED);
+        let mut work = new_work(journal, actor, "session", title, write.at());
         let (forked_from, state) = full.unzip();
         work.forked_from = forked_from;
         work.name = Some(name);

@@ -181,7 +181,7 @@ fn with_gaps(missing: Vec<(Reported, bool)>, (unread, all): (u64, u64), now: Tim
     }
     happenings.extend(missing.into_iter().map(|(Reported { at, step, once }, _)| {
         let ago = at.and_then(|at| Duration::try_from(now.duration_since(at)).ok()).unwrap_or_default();
-        Happening { step, once, ago }
+        Happening { once, ago, ..Happening::from(step) }
     }));
     happenings
 }

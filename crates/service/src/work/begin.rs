@@ -116,7 +116,7 @@ impl Journal {
         id: &WorkId,
         happening: Happening,
     ) -> Result<Appended, ServiceError> {
-        let appended = self.append_if(actor, Target::Work(*id), vec![happening], true, None).await?;
+        let appended = self.append_if(actor, Target::Work(*id), vec![happening], true).await?;
         if appended.degraded {
             return Err(ServiceError::JournalBusy);
         }

@@ -24,14 +24,17 @@ pub(super) struct Prepared {
     salt: [u8; SALT_BYTES],
     artifact: Option<Artifact>,
     once: Option<String>,
+    is_forgotten: bool,
 }
 
 impl Prepared {
     pub fn of(happening: Happening) -> Result<Self, ServiceError> {
-        let body = Body::of(&happening.step, happening.ago);
-        let artifact = body.artifact.as_ref().map(|whole| packed(whole.as_bytes())).transpose()?;
-        let (kind, salt) = (happening.step.kind(), rand::random());
-        Ok(Self { kind, step: happening.step, body, salt, artifact, once: happening.once })
+        let Happening { step, once, ago, is_forgotten } = happening;
+        let body = Body::of(&step, ago);
+        let whole = body.artifact.as_ref().filter(|_| !is_forgotten);
+        let artifact = whole.map(|whole| packed(whole.as_bytes())).transpose()?;
+        let (kind, salt) = (step.kind(), rand::random());
+        Ok(Self { kind, step, body, salt, artifact, once, is_forgotten })
     }
 
     /// A step of this program's own.
@@ -42,6 +45,15 @@ impl Prepared {
     /// Whether it is something that an agent does: not an end of it, and not an event of the journal itself.
     pub fn is_activity(&self) -> bool {
         !matches!(self.step, Step::Lost | Step::Ended { .. } | Step::Gap { .. })
+    }
+
+    /// The title that it gives to a piece of work, if it gives one and its text is kept.
+    pub fn title(&self) -> Option<&str> {
+        match &self.step {
+            _ if self.is_forgotten => None,
+            Step::Begun { title: text, .. } | Step::Prompt { text } => Some(text),
+            _ => None,
+        }
     }
 
     /// The key by which a repetition of it is recognised, in its stored form.
@@ -99,6 +111,9 @@ impl<'a> Draft<'a> {
             mac: Mac::default(),
         };
         self.key.of(&work.id).append(work, &mut kept);
+        if prepared.is_forgotten {
+            (kept.body, kept.salt) = (None, None);
+        }
         self.state = fold(std::mem::take(&mut self.state), &Entry::from(&kept));
         if !late {
             work.active_at = at;
@@ -114,8 +129,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives it a title from a request, if its own was purged, says nothing or is that of a session without a request.
-    pub fn entitle(&mut self, step: &Step) {
-        if let Step::Prompt { text } = step
+    pub fn entitle(&mut self, prepared: &Prepared) {
+        if let (Step::Prompt { .. }, Some(text)) = (&prepared.step, prepared.title())
             && (self.stored.work.title.is_empty() || gives_title(text, &self.stored.work.title))
         {
             self.stored.work.title = line(text, cerebro_ledger::limits::TITLE_CHARS_MAX);

@@ -1,7 +1,5 @@
 //! Forgetting: the texts of events that belong to past sessions which a person forgets.
 
-use std::collections::BTreeSet;
-
 use cerebro_core::domain::{HistoryTombstone, Run, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{ChainedEvent, Entry, Kind, Step, Work};
@@ -10,11 +8,9 @@ use cerebro_store::{Decision, ForgottenTexts, StoredWork, Write};
 use super::{Actor, Appended, Happening, Target, draft::unpacked};
 use crate::{
     Journal, ServiceError,
-    history::{Carried, IsMeant, Meant, Thing},
+    history::{IsMeant, Meant, Thing},
 };
 
-/// Most events that the journal adds to those of one call, beside one for each of them.
-const OWN_EVENTS_MAX: u64 = 4;
 /// Most pieces of work that are read at once.
 const PAGE: usize = 100;
 
@@ -37,8 +33,8 @@ impl Journal {
         Ok(purged)
     }
 
-    /// As [`Self::append`], for what hooks report. A text that a person had forgotten everywhere is purged from it
-    /// at once; the events stay.
+    /// As [`Self::append`], for what hooks report: the text of an event that says what a person had forgotten everywhere is
+    /// left out.
     ///
     /// # Errors
     /// As [`Self::append`].
@@ -46,33 +42,13 @@ impl Journal {
         &self,
         actor: &Actor,
         target: Target,
-        happenings: Vec<Happening>,
+        mut happenings: Vec<Happening>,
     ) -> Result<Appended, ServiceError> {
-        let texts = self.base.store.history().forgotten_texts().await?;
-        let says_again = happenings.iter().any(|one| says(&one.step, &texts));
-        let again = says_again.then(|| Carried { tombstones: BTreeSet::new(), texts });
-        self.append_if(actor, target, happenings, false, again).await
-    }
-
-    /// Purges what was forgotten from the events that were just written to a piece of work, and from its title. `count` is
-    /// how many events the caller gave; the journal may have added some of its own.
-    pub(super) async fn purge_again(
-        &self,
-        appended: &Appended,
-        count: usize,
-        again: &Carried,
-    ) -> Result<(), ServiceError> {
-        let Some(work) = appended.work else { return Ok(()) };
-        let Some(stored) = self.base.store.works().by_id(&work).await? else { return Ok(()) };
-        let before = appended.seq.saturating_sub(2 * count as u64 + OWN_EVENTS_MAX);
-        let events = self.events_after(&work, before, appended.seq).await?;
-        let has_artifacts = events.iter().any(|event| event.artifact.is_some());
-        self.forget_events(Meant::Carried(again), &stored, events, Run::Real).await?;
-        self.held.forget();
-        if has_artifacts {
-            self.drop_unnamed_artifacts().await?;
+        let forgotten = self.base.store.history().forgotten_texts().await?;
+        for one in &mut happenings {
+            one.is_forgotten = says(&one.step, &forgotten);
         }
-        Ok(())
+        self.append(actor, target, happenings).await
     }
 
     async fn forget_in(&self, what: Meant<'_>, stored: StoredWork, run: Run) -> Result<usize, ServiceError> {
@@ -81,19 +57,7 @@ impl Journal {
         if !what.may_be_of(work.session.as_ref(), &work.project, is_reported(work)) {
             return Ok(0);
         }
-        let events = self.all_events(work).await?;
-        self.forget_events(what, &stored, events, run).await
-    }
-
-    /// Forgets the texts among some events of a piece of work, and its title.
-    async fn forget_events(
-        &self,
-        what: Meant<'_>,
-        stored: &StoredWork,
-        mut with_texts: Vec<ChainedEvent>,
-        run: Run,
-    ) -> Result<usize, ServiceError> {
-        let work = &stored.work;
+        let mut with_texts = self.all_events(work).await?;
         with_texts.retain(|event| event.body.is_some());
         let (mut numbers, mut buried) = (Vec::new(), Vec::new());
         for event in &with_texts {

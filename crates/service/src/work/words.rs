@@ -30,11 +30,13 @@ pub struct Happening {
     pub once: Option<String>,
     /// How long ago it happened.
     pub ago: Duration,
+    /// Whether it says what a person had forgotten everywhere. Then the event is written without its text, as after a purge.
+    pub is_forgotten: bool,
 }
 
 impl From<Step> for Happening {
     fn from(step: Step) -> Self {
-        Self { step, once: None, ago: Duration::ZERO }
+        Self { step, once: None, ago: Duration::ZERO, is_forgotten: false }
     }
 }
 
