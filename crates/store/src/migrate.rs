@@ -69,6 +69,16 @@ const MIGRATIONS: &[Migration] = &[
 /// database refuses in the same transaction.
 const TOGETHER: usize = 27;
 
+/// The checksums of texts that migrations had for some hours. Only a comment in them differed.
+const REWORDED: [(u32, &str); 1] = [(29, "62a23dd2c1c4e819513965e59dcef7aa95d6d99aa92d866e2d46ec7449e8f8c6")];
+
+impl Migration {
+    /// Whether this is the migration that a store had.
+    fn has(&self, applied: &str) -> bool {
+        applied == checksum(self.text) || REWORDED.contains(&(self.version, applied))
+    }
+}
+
 #[derive(SurrealValue)]
 struct Applied {
     version: i64,
@@ -115,7 +125,7 @@ async fn migrate_once(engine: &Engine) -> Result<(), StoreError> {
     }
     for migration in MIGRATIONS {
         match applied.iter().find(|row| row.version == i64::from(migration.version)) {
-            Some(row) if row.checksum != checksum(migration.text) => {
+            Some(row) if !migration.has(&row.checksum) => {
                 return Err(StoreError::MigrationChanged { version: migration.version });
             }
             Some(_) => {}
@@ -144,6 +154,38 @@ mod tests {
     use super::*;
     use crate::{JobKind, Store, Subject, tests::run};
     use cerebro_core::domain::{MemoryId, Timestamp, WorkId};
+
+    /// A store of an earlier version could not be opened.
+    #[test]
+    fn no_migration_was_edited() {
+        let now = MIGRATIONS.iter().map(|one| format!("{:04} {}\n", one.version, checksum(one.text)));
+        assert_eq!(now.collect::<String>(), include_str!("../../../tests/golden/migrations.txt"));
+    }
+
+    #[test]
+    fn a_store_with_a_migration_whose_comment_was_another_opens() {
+        let dir = tempfile::tempdir().unwrap();
+        run(async {
+            for (version, applied) in REWORDED {
+                Store::open(dir.path(), Timestamp::now, Box::new(|_| {}))
+                    .await
+                    .unwrap()
+                    .close()
+                    .await
+                    .unwrap();
+                let engine = Engine::open(dir.path()).await.unwrap();
+                let record = format!("UPDATE migration:{version} SET checksum = '{applied}'");
+                engine.script("test", &record, Variables::new()).await.unwrap();
+                migrate(&engine).await.unwrap();
+                let record = format!("UPDATE migration:{version} SET checksum = 'another'");
+                engine.script("test", &record, Variables::new()).await.unwrap();
+                assert!(
+                    matches!(migrate(&engine).await, Err(StoreError::MigrationChanged { version: changed }) if changed == version)
+                );
+                engine.close().await.unwrap();
+            }
+        });
+    }
 
     #[test]
     fn jobs_of_a_store_whose_jobs_were_about_memories_only_go_on() {
