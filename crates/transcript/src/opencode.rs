@@ -335,8 +335,8 @@ fn called(assembler: &mut Assembler, name: &str, id: &str, state: Raw<'_>, sourc
             let error = state.error.filter(|_| failed);
             let text = result_text(error.or(state.output).or(state.content));
             let refused = text.contains("rejected permission") || text.contains("PermissionRejected");
-            let text = if failed && refused { tool::REJECTED.into() } else { text };
-            assembler.answered(call, Answer { text, failed, exit }, None, source);
+            let answer = if failed && refused { Answer::refused() } else { Answer { text, failed, exit } };
+            assembler.answered(call, answer, None, source);
         }
         _ => assembler.call(call, None, source),
     }
