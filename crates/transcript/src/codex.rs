@@ -332,8 +332,7 @@ fn prompt(assembler: &mut Assembler, text: &str, recorded_in: RecordedIn, at: Op
     if assembler.unanswered_prompt().is_some_and(is_same) {
         return;
     }
-    let sub_agent =
-        assembler.live.session.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::SubAgent);
+    let sub_agent = assembler.live.session.is_sub_agents();
     let kind = if sub_agent { PromptKind::Delegated } else { PromptKind::Typed };
     let source = Source { at, ..Source::default() };
     match recorded_in {

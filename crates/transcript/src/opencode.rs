@@ -231,12 +231,7 @@ fn is_default_title(title: &str) -> bool {
 }
 
 fn prompt_kind(assembler: &Assembler) -> PromptKind {
-    let parent = assembler.live.session.parent.as_ref();
-    if parent.is_some_and(|parent| parent.kind == ParentKind::SubAgent) {
-        PromptKind::Delegated
-    } else {
-        PromptKind::Typed
-    }
+    if assembler.live.session.is_sub_agents() { PromptKind::Delegated } else { PromptKind::Typed }
 }
 
 fn message_v1(assembler: &mut Assembler, row: &MessageRow, parts: &[&PartRow]) {
