@@ -125,9 +125,7 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     if assembler.is_copy(source(&record)) {
         return Line::Known;
     }
-    let parent = assembler.live.session.parent.as_ref();
-    let is_sub_agents = parent.is_some_and(|parent| parent.kind == ParentKind::SubAgent);
-    let sidechain = record.is_sidechain.0 && !is_sub_agents;
+    let sidechain = record.is_sidechain.0 && !assembler.live.session.is_sub_agents();
     match kind {
         "assistant" => assistant(assembler, &record, message, sidechain),
         "user" => user(assembler, &record, message, sidechain),
@@ -285,8 +283,7 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
     if record.is_compact_summary.0 {
         return assembler.compaction(envelope::summary(text), source);
     }
-    let sub_agent =
-        assembler.live.session.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::SubAgent);
+    let sub_agent = assembler.live.session.is_sub_agents();
     let is_hosts = record.prompt_source.as_str() == "system" || !(sub_agent || is_persons(record.origin));
     if record.is_meta.0 || sidechain || is_hosts {
         return;

@@ -332,8 +332,7 @@ fn prompt(assembler: &mut Assembler, text: &str, recorded_in: RecordedIn, at: Op
     if assembler.unanswered_prompt().is_some_and(is_same) {
         return;
     }
-    let sub_agent =
-        assembler.live.session.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::SubAgent);
+    let sub_agent = assembler.live.session.is_sub_agents();
     let kind = if sub_agent { PromptKind::Delegated } else { PromptKind::Typed };
     let source = Source { at, ..Source::default() };
     match recorded_in {
@@ -421,17 +420,8 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
         "CommandExecution" if work => {
             let line = item.raw(&["command"]).map_or("\"\"", serde_json::value::RawValue::get);
             let exit = item.raw(&["exit_code"]).and_then(|raw| parse::<Number>(raw.get())?.0);
-            let status = item.text(&["status"]);
-            let refused = status == "declined";
-            let answer = Answer {
-                text: if refused {
-                    tool::REJECTED.into()
-                } else {
-                    item.text(&["aggregated_output", "stdout"])
-                },
-                failed: refused || status == "failed",
-                exit: exit.and_then(|exit| i32::try_from(exit).ok()),
-            };
+            let exit = exit.and_then(|exit| i32::try_from(exit).ok());
+            let answer = answer_of(item, &["aggregated_output", "stdout"], exit);
             finished(assembler, item, "exec_command", &format!("{{\"command\":{line}}}"), answer, at);
         }
         "FileChange" if work => file_change(assembler, item, at),
@@ -476,11 +466,16 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
 fn file_change(assembler: &mut Assembler, item: &Fields<'_>, at: Option<jiff::Timestamp>) {
     let changes = item.raw(&["changes"]).map(|changes| Fields::of(changes.get())).unwrap_or_default();
     let paths = changes.names().take(crate::limits::ITEMS_MAX).map(tool::name).collect();
-    let status = item.text(&["status"]);
-    let refused = status == "declined";
-    let text = if refused { tool::REJECTED.into() } else { item.text(&["stderr", "stdout"]) };
-    let answer = Answer { text, failed: refused || status == "failed", exit: None };
+    let answer = answer_of(item, &["stderr", "stdout"], None);
     entered(assembler, item, "apply_patch", Action::Edit { paths, excerpt: String::new() }, answer, at);
+}
+
+/// What came of an item, with what it printed under the first of these names.
+fn answer_of<'a>(item: &Fields<'a>, printed: &[&str], exit: Option<i32>) -> Answer<'a> {
+    match item.text(&["status"]).as_ref() {
+        "declined" => Answer::refused(),
+        status => Answer { text: item.text(printed), failed: status == "failed", exit },
+    }
 }
 
 fn finished(

@@ -165,12 +165,14 @@ fn complete(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     let success = is_success(data);
     let error =
         data.raw(&["error"]).filter(|_| !success).map(|raw| Fields::of(raw.get())).unwrap_or_default();
-    let text = match (error.text(&["code"]).as_ref(), error.text(&["message"])) {
-        ("rejected", _) => tool::REJECTED.into(),
-        (_, message) if !message.is_empty() => message,
-        _ => result_text(data.raw(&["result", "error"])),
+    let answer = match (error.text(&["code"]).as_ref(), error.text(&["message"])) {
+        ("rejected", _) => Answer::refused(),
+        (_, message) => {
+            let text = if message.is_empty() { result_text(data.raw(&["result", "error"])) } else { message };
+            Answer { text, failed: !success, exit: None }
+        }
     };
-    assembler.result(&data.text(&["toolCallId"]), Answer { text, failed: !success, exit: None }, source);
+    assembler.result(&data.text(&["toolCallId"]), answer, source);
 }
 
 fn shutdown(assembler: &mut Assembler, data: &Fields<'_>) {

@@ -231,12 +231,7 @@ fn is_default_title(title: &str) -> bool {
 }
 
 fn prompt_kind(assembler: &Assembler) -> PromptKind {
-    let parent = assembler.live.session.parent.as_ref();
-    if parent.is_some_and(|parent| parent.kind == ParentKind::SubAgent) {
-        PromptKind::Delegated
-    } else {
-        PromptKind::Typed
-    }
+    if assembler.live.session.is_sub_agents() { PromptKind::Delegated } else { PromptKind::Typed }
 }
 
 fn message_v1(assembler: &mut Assembler, row: &MessageRow, parts: &[&PartRow]) {
@@ -335,8 +330,8 @@ fn called(assembler: &mut Assembler, name: &str, id: &str, state: Raw<'_>, sourc
             let error = state.error.filter(|_| failed);
             let text = result_text(error.or(state.output).or(state.content));
             let refused = text.contains("rejected permission") || text.contains("PermissionRejected");
-            let text = if failed && refused { tool::REJECTED.into() } else { text };
-            assembler.answered(call, Answer { text, failed, exit }, None, source);
+            let answer = if failed && refused { Answer::refused() } else { Answer { text, failed, exit } };
+            assembler.answered(call, answer, None, source);
         }
         _ => assembler.call(call, None, source),
     }

@@ -76,8 +76,7 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
         return Line::Known;
     }
     // A sub-agent's record in the file of its session: only what it does is read.
-    let parent = assembler.live.session.parent.as_ref();
-    let mixed = record.is_sidechain.0 && parent.is_none_or(|parent| parent.kind != ParentKind::SubAgent);
+    let mixed = record.is_sidechain.0 && !assembler.live.session.is_sub_agents();
     match record.kind.as_str() {
         "user" if mixed => {}
         "user" => user(assembler, &record, source),
@@ -139,8 +138,7 @@ fn user(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
     if !by_person || NOT_TYPED.contains(&record.subtype.as_str()) {
         return;
     }
-    let sub_agent =
-        assembler.live.session.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::SubAgent);
+    let sub_agent = assembler.live.session.is_sub_agents();
     let kind = match record.subtype.as_str() {
         _ if sub_agent => PromptKind::Delegated,
         "mid_turn_user_message" => PromptKind::Queued,

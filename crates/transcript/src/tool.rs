@@ -333,8 +333,15 @@ pub(crate) struct Answer<'a> {
     pub(crate) exit: Option<i32>,
 }
 
-/// Claude Code's words for a call that the person refused; readers of other agents use them too.
-pub(crate) const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
+impl Answer<'_> {
+    /// Of a call that the person refused, without a word about why.
+    pub(crate) fn refused() -> Self {
+        Self { text: REJECTED.into(), failed: true, exit: None }
+    }
+}
+
+/// Claude Code's words for a call that the person refused.
+const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
 const REJECTED_SAID: &str = "the user said:";
 const SKIPPED: [&str; 3] = [
     "<tool_use_error>Sibling tool call errored",

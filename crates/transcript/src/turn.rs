@@ -316,6 +316,11 @@ pub enum Outcome {
 }
 
 impl Session {
+    /// Whether it is work that another session delegated.
+    pub(crate) fn is_sub_agents(&self) -> bool {
+        self.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::SubAgent)
+    }
+
     /// Visits every text that came from the transcript, to redact it.
     pub fn each_text(&mut self, mut visit: impl FnMut(&mut String)) {
         for text in [&mut self.title, &mut self.cwd, &mut self.branch, &mut self.model, &mut self.version] {

@@ -107,6 +107,12 @@ struct Spelled {
 
 impl Spelled {
     fn of(text: &str) -> Self {
+        Self { within: within(text), ..Self::in_row(text) }
+    }
+
+    /// A text as it is read in a row with others: in each way and exactly, but not without its outermost wrappers and not as it
+    /// may be encoded.
+    fn in_row(text: &str) -> Self {
         let plain = unwrapped(text);
         let bare = unmarked(&plain);
         let ways: [Cow<'_, str>; WAYS] =
@@ -119,7 +125,7 @@ impl Spelled {
             }
             spelled
         };
-        Self { ways: FORMS.map(of), exact: FORMS.map(|form| exact_by(form, text)), within: within(text) }
+        Self { ways: FORMS.map(of), exact: FORMS.map(|form| exact_by(form, text)), within: Vec::new() }
     }
 
     /// Several texts in a row as one.
@@ -281,7 +287,7 @@ impl Parts {
         let pieces = pieces(text).into_iter().flat_map(|piece| piece.split_inclusive('\n'));
         let sentences: Vec<(&str, Spelled)> = pieces
             .take(ROWS_MAX)
-            .map(|raw| (raw, Spelled::of(raw)))
+            .map(|raw| (raw, Spelled::in_row(raw)))
             .filter(|(_, spelled)| spelled.has_words())
             .collect();
         let (raws, spelled): (Vec<&str>, Vec<Spelled>) = sentences.into_iter().unzip();
