@@ -26,9 +26,8 @@ pub(super) async fn get(call: &mut Call, id: ChunkId) -> Answer {
     if offset > 0 && offset >= bytes {
         return Err(ServiceError::beyond(offset, &text::counted(bytes, "byte")).into());
     }
-    let notices = call.service.memories.passage_notices(&[(id, part.scope.clone())]).await?;
-    let old = notices.get(&id).and_then(|notice| notice.old.as_ref());
-    Ok(reply(&part, old, offset, max_bytes))
+    let outdated = call.service.memories.outdated_passages(&[(id, part.scope.clone())]).await?;
+    Ok(reply(&part, outdated.get(&id), offset, max_bytes))
 }
 
 fn reply(part: &ChunkPart, old: Option<&MemoryId>, offset: usize, max_bytes: usize) -> Reply {

@@ -8,11 +8,11 @@ use super::{
     fault::Fault,
     reply::{HitParts, NOTES, Reply},
 };
-use cerebro_core::domain::{ChunkId, ExchangeId, Project, Scope};
+use cerebro_core::domain::{ChunkId, ExchangeId, MemoryId, Project, Scope};
 use cerebro_core::text;
 use cerebro_service::{
-    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, PassageNotice, SearchRequest,
-    agent_slug, agents, flag_mark,
+    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, SearchRequest, agent_slug,
+    agents, flag_mark,
 };
 
 /// Largest hint that evidence answers a question, in bytes.
@@ -71,24 +71,29 @@ pub(super) fn searched_project(call: &Call, request: &SearchRequest) -> Option<P
     (!request.all_projects).then(project)
 }
 
-/// The marks of hits: which of them repeat what a memory no longer says, and which passages read like an instruction.
+/// The marks of hits: which of them repeat what a memory no longer says, and which read like an instruction.
 pub(super) async fn marks(call: &Call, of: Evidence, found: &EvidenceFound) -> Result<Vec<Vec<Mark>>, Fault> {
-    let old = |now| Mark::new("old", MarkDetail::Id(now));
-    if of == Evidence::History {
-        let exchanges: Vec<(ExchangeId, Scope)> =
-            found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
-        let outdated = call.service.memories.outdated_exchanges(&exchanges).await?;
-        let marks = |id: &ExchangeId| outdated.get(id).copied().map(old).into_iter().collect();
-        return Ok(exchanges.iter().map(|(id, _)| marks(id)).collect());
-    }
-    let passages: Vec<(ChunkId, Scope)> =
-        found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
-    let mut notices = call.service.memories.passage_notices(&passages).await?;
-    let mut marks = |id: &ChunkId| -> Option<Vec<Mark>> {
-        let PassageNotice { old: now, flags } = notices.remove(id)?;
-        Some(now.map(old).into_iter().chain(flag_mark(&flags)).collect())
+    let memories = &call.service.memories;
+    let now: Vec<Option<MemoryId>> = match of {
+        Evidence::History => {
+            let exchanges: Vec<(ExchangeId, Scope)> =
+                found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
+            let outdated = memories.outdated_exchanges(&exchanges).await?;
+            exchanges.iter().map(|(id, _)| outdated.get(id).copied()).collect()
+        }
+        Evidence::Documents => {
+            let passages: Vec<(ChunkId, Scope)> =
+                found.hits.iter().map(|hit| (hit.id.into(), hit.scope.clone())).collect();
+            let outdated = memories.outdated_passages(&passages).await?;
+            passages.iter().map(|(id, _)| outdated.get(id).copied()).collect()
+        }
     };
-    Ok(passages.iter().map(|(id, _)| marks(id).unwrap_or_default()).collect())
+    let hits = found.hits.iter().zip(now);
+    let marks = hits.map(|(hit, now)| -> Vec<Mark> {
+        let old = now.map(|now| Mark::new("old", MarkDetail::Id(now)));
+        old.into_iter().chain(flag_mark(&hit.taint.flags)).collect()
+    });
+    Ok(marks.collect())
 }
 
 /// The list of hits with their marks. The caller adds the cursor of the next page.

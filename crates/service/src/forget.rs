@@ -25,7 +25,7 @@ impl Service {
         self.forget_meant(caller, (&what).into(), run).await
     }
 
-    /// Whether a text holds one that a person had forgotten everywhere. Then nothing of it is kept that hooks report.
+    /// Whether a text holds one that was forgotten in all sessions. If a hook reports such a text, nothing of it is kept.
     pub async fn holds_forgotten(&self, text: &str) -> Result<bool, ServiceError> {
         Ok(self.base.store.history().forgotten_texts().await?.are_in(text))
     }

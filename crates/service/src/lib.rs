@@ -89,9 +89,9 @@ pub use intake::{
 };
 pub use jobs::WorkerState;
 pub use memories::{
-    Change, DeleteOutcome, Door, ListedTombstone, Memories, Merged, NoteRequest, Noted, PassageNotice, Patch,
-    PromptSaved, Replaced, SaveOutcome, SaveRequest, Saved, Similar, Suggestion, Summarised,
-    TOMBSTONE_SECRET_FILE, TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX, Updated,
+    Change, DeleteOutcome, Door, ListedTombstone, Memories, Merged, NoteRequest, Noted, Patch, PromptSaved,
+    Replaced, SaveOutcome, SaveRequest, Saved, Similar, Suggestion, Summarised, TOMBSTONE_SECRET_FILE,
+    TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX, Updated,
 };
 pub use portable::{ExportPage, Imported};
 pub use recall::{

@@ -275,8 +275,8 @@ pub struct Candidate {
 
 impl Finder<'_> {
     /// Scores one segment's passages and merges them into memories by its table. `held` is scratch space for the matches
-    /// of passages, without a match before and after. All segments share it, because fresh memory costs a page fault per
-    /// page.
+    /// of passages; it holds none before the call and none after it. All segments share it, because fresh memory costs a
+    /// page fault per page.
     pub fn collect(
         &self,
         ord: usize,

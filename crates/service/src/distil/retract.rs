@@ -30,8 +30,8 @@ pub(crate) struct Retracted {
 
 /// Removes exchanges that are gone from the candidates of their session. A candidate without other evidence is removed, and
 /// so is one whose text contains forgotten text (as `tells` decides). The memory that was made of it goes with it, unless
-/// somebody revised it since or another candidate still supports it. What else supports it does not keep a memory whose own
-/// text contains forgotten text.
+/// somebody revised it since or another candidate still supports it. A memory whose own text contains forgotten text goes
+/// whatever else supports it.
 pub(crate) async fn retract(
     write: &mut Write<'_>,
     session: &PastSession,
@@ -40,7 +40,10 @@ pub(crate) async fn retract(
     tells: impl Fn(&str) -> bool,
 ) -> Result<Retracted, ServiceError> {
     let candidates = write.store().candidates().of_session(&session.id).await?;
-    let telling = telling(write, &candidates, &tells).await?;
+    let telling = match why {
+        Why::Missing => BTreeSet::new(),
+        Why::Forgotten => telling(write, &candidates, &tells).await?,
+    };
     let left: Vec<(Candidate, usize)> = candidates
         .into_iter()
         .map(|mut candidate| {
@@ -79,16 +82,13 @@ async fn telling(
     candidates: &[Candidate],
     tells: impl Fn(&str) -> bool,
 ) -> Result<BTreeSet<MemoryId>, ServiceError> {
-    let mut telling = BTreeSet::new();
-    for (id, revision) in candidates.iter().filter_map(|candidate| candidate.memory) {
-        let memory = write.memory(&id).await?;
-        let tells =
-            |memory: Memory| memory.revision == revision && (tells(&memory.title) || tells(&memory.content));
-        if memory.is_some_and(tells) {
-            telling.insert(id);
-        }
-    }
-    Ok(telling)
+    let made: Vec<(MemoryId, u32)> = candidates.iter().filter_map(|candidate| candidate.memory).collect();
+    let ids: Vec<MemoryId> = made.iter().map(|(id, _)| *id).collect();
+    let memories = write.store().memories().by_ids(&ids).await?;
+    let is_telling = |memory: &&Memory| {
+        made.contains(&(memory.id, memory.revision)) && (tells(&memory.title) || tells(&memory.content))
+    };
+    Ok(memories.iter().filter(is_telling).map(|memory| memory.id).collect())
 }
 
 /// Whether a memory cites an exchange that stays.

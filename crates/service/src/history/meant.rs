@@ -1,7 +1,7 @@
 //! Decides what is to be forgotten: what meets a person's conditions, or what was forgotten before and came back with an
 //! older database.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use cerebro_core::domain::{FullExchange, HistoryTombstone, PastSession, Project, SessionId, Timestamp};
 use cerebro_core::text::comparable;
@@ -73,12 +73,12 @@ pub fn is_kept_out(text: &str) -> bool {
     comparable(text).chars().count() >= KEPT_OUT_CHARS_MIN
 }
 
-/// What was forgotten before and is there again: after the backup that is being restored, or what hooks report once more.
+/// What was forgotten after the backup that is being restored.
 pub(crate) struct Carried {
     /// The tombstones that the backup lacks.
     pub tombstones: BTreeSet<HistoryTombstone>,
     /// The texts that were forgotten in all sessions, without those that the backup knows.
-    pub texts: Arc<ForgottenTexts>,
+    pub texts: ForgottenTexts,
 }
 
 /// What is to be forgotten.

@@ -323,11 +323,7 @@ impl Past {
     }
 
     /// A memory with the text that it had at a moment; `None` if that text is no longer kept.
-    pub(crate) async fn text_at(
-        &self,
-        memory: Memory,
-        at: Timestamp,
-    ) -> Result<Option<Memory>, ServiceError> {
+    async fn text_at(&self, memory: Memory, at: Timestamp) -> Result<Option<Memory>, ServiceError> {
         if memory.updated_at <= at {
             return Ok(Some(memory));
         }

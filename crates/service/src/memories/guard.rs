@@ -146,12 +146,7 @@ pub(crate) async fn still_held(
     summary: &RedactedText,
     origin: Origin,
 ) -> Result<Option<RedactedText>, ServiceError> {
-    // Reading the parts of a text takes long, and the writer waits.
-    let outdated = if write.has_tombstones().await? {
-        outdated(write, scope, sameness::parts(summary)).await?
-    } else {
-        Vec::new()
-    };
+    let outdated = outdated(write, scope, || sameness::parts(summary)).await?;
     let mut current = summary.clone();
     if !outdated.is_empty() {
         let parts: Vec<Part> = outdated.into_iter().map(|(part, _)| part).collect();
@@ -199,25 +194,30 @@ async fn outdated_within(
     saying: SaidText<'_>,
     own: Option<&Memory>,
 ) -> Result<Option<Tombstone>, ServiceError> {
-    if !write.has_tombstones().await? {
-        return Ok(None);
-    }
-    let mut parts = sameness::parts(saying.title);
-    parts.extend(sameness::parts(saying.content));
-    let outdated = outdated(write, saying.scope, parts).await?;
+    let read = || {
+        let mut parts = sameness::parts(saying.title);
+        parts.extend(sameness::parts(saying.content));
+        parts
+    };
+    let outdated = outdated(write, saying.scope, read).await?;
     let says_already = |part: &Part| {
         own.is_some_and(|own| [&own.title, &own.content].iter().any(|text| sameness::says(text, &part.forms)))
     };
     Ok(outdated.into_iter().find(|(part, _)| !says_already(part)).map(|(_, tombstone)| tombstone))
 }
 
-/// Those of some parts that were the whole content of a memory, while neither that memory nor the one that took its place
-/// says them now: a correction may only have added to a text. Each with its tombstone.
+/// Of the parts that `read` returns, those that were the whole content of a memory, while neither that memory nor the one that
+/// took its place says them now: a correction may only have added to a text. Each with its tombstone.
 async fn outdated(
     write: &Write<'_>,
     scope: &Scope,
-    parts: Vec<Part>,
+    read: impl FnOnce() -> Vec<Part>,
 ) -> Result<Vec<(Part, Tombstone)>, ServiceError> {
+    // Reading the parts of a text takes long, and the writer waits.
+    if !write.has_tombstones().await? {
+        return Ok(Vec::new());
+    }
+    let parts = read();
     let found = write.tombstones_of_parts(scope, &parts).await?;
     still_outdated(write.store(), parts, found).await
 }

@@ -23,7 +23,6 @@ pub use guard::{Door, SECRET_FILE as TOMBSTONE_SECRET_FILE};
 pub use note::{NoteRequest, Noted};
 pub use projects::Merged;
 pub use prompt::PromptSaved;
-pub use repeated::PassageNotice;
 pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
 pub use summary::Summarised;
 pub use tombstones::{ListedTombstone, TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX};

@@ -1,11 +1,10 @@
-//! What is to know about evidence: passages of documents and exchanges of past sessions that repeat what a memory no longer
-//! says, and the flags of passages.
+//! Evidence that repeats what a memory no longer says: passages of documents and exchanges of past sessions.
 
 use std::collections::BTreeMap;
 
 use super::guard;
 use crate::{Memories, ServiceError, tasks::on_a_thread};
-use cerebro_core::domain::{ChunkId, ExchangeId, Flag, MemoryId, Scope};
+use cerebro_core::domain::{ChunkId, ExchangeId, MemoryId, Scope};
 use cerebro_core::sameness::{self, Part};
 
 /// Most passages or exchanges that are compared at once.
@@ -13,40 +12,28 @@ const TEXTS_MAX: usize = 50;
 /// How much of an exchange is compared, in bytes from its beginning: each kilobyte costs about a millisecond.
 const EXCHANGE_BYTES_MAX: usize = 16 * 1024;
 
-/// What is to know about a passage before it is believed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PassageNotice {
-    /// If it repeats a corrected or superseded text: the memory that says what holds now.
-    pub old: Option<MemoryId>,
-    /// What the text seems to try, if it reads like an instruction.
-    pub flags: Vec<Flag>,
-}
-
 impl Memories {
-    /// The notice of each of some passages, given with the scopes of their documents. A document is a person's file, so it
-    /// stays as it is.
-    pub async fn passage_notices(
+    /// Of some passages, given with the scopes of their documents, those that repeat a corrected or superseded text; each with
+    /// the memory that says what holds now. A document is a person's file, so it stays as it is.
+    pub async fn outdated_passages(
         &self,
         passages: &[(ChunkId, Scope)],
-    ) -> Result<BTreeMap<ChunkId, PassageNotice>, ServiceError> {
+    ) -> Result<BTreeMap<ChunkId, MemoryId>, ServiceError> {
+        let mut outdated = BTreeMap::new();
+        if !self.base.store.tombstones().has_any().await? {
+            return Ok(outdated);
+        }
         let passages = &passages[..passages.len().min(TEXTS_MAX)];
         let ids: Vec<ChunkId> = passages.iter().map(|(id, _)| *id).collect();
-        // Reading the parts of texts takes long.
-        let has_tombstones = self.base.store.tombstones().has_any().await?;
-        let mut notices = BTreeMap::new();
         for chunk in self.base.store.chunks().by_ids(&ids).await? {
-            let Some((_, scope)) = passages.iter().find(|(id, _)| *id == chunk.id) else { continue };
-            let old = if has_tombstones {
-                // The title of a passage is its heading.
-                let heading = chunk.heading.rsplit(" › ").next().unwrap_or_default().to_owned();
-                let text = chunk.text.clone();
-                self.holds_instead(scope, move || sameness::parts_with_title(&heading, &text)).await?
-            } else {
-                None
-            };
-            notices.insert(chunk.id, PassageNotice { old, flags: chunk.flags });
+            let Some((id, scope)) = passages.iter().find(|(id, _)| *id == chunk.id) else { continue };
+            // The title of a passage is its heading.
+            let heading = chunk.heading.rsplit(" › ").next().unwrap_or_default().to_owned();
+            let text = chunk.text;
+            let now = self.holds_instead(scope, move || sameness::parts_with_title(&heading, &text)).await?;
+            outdated.extend(now.map(|now| (*id, now)));
         }
-        Ok(notices)
+        Ok(outdated)
     }
 
     /// Of some exchanges, given with their scopes, those that repeat a corrected or superseded text in their first 16 KiB; each

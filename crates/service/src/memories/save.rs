@@ -374,15 +374,12 @@ impl Memories {
         let since = write.at().checked_sub(self.base.settings.dedup_window).unwrap_or(Timestamp::MIN);
         let mut twins =
             write.store().memories().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?;
-        if !twins.is_empty() {
-            // What another memory superseded no longer holds: the text is not repeated, it is said anew.
-            let ids: Vec<MemoryId> = twins.iter().map(|twin| twin.id).collect();
-            let edges = write.supersessions(&ids).await?;
-            let is_corrected = |twin: &Memory| {
-                edges.iter().any(|edge| edge.older == twin.id && edge.by != Supersession::CYCLE)
-            };
-            twins.retain(|twin| !is_corrected(twin));
-        }
+        // What another memory superseded no longer holds: the text is not repeated, it is said anew.
+        let ids: Vec<MemoryId> = twins.iter().map(|twin| twin.id).collect();
+        let edges = write.supersessions(&ids).await?;
+        let is_corrected =
+            |twin: &Memory| edges.iter().any(|edge| edge.older == twin.id && edge.by != Supersession::CYCLE);
+        twins.retain(|twin| !is_corrected(twin));
         Ok(twins)
     }
 

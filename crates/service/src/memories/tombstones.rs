@@ -12,8 +12,8 @@ use cerebro_store::{Decision, OutdatedText, Supersession, Tombstone, Why, Write}
 pub const TOMBSTONES_MAX: usize = 100_000;
 /// Most tombstones of one page for people, and of one memory.
 pub const TOMBSTONES_LISTED_MAX: usize = 1_000;
-/// Most tombstones of one text, all made at one moment: with its title, under any title, and among those of all projects;
-/// and behind its title; each also with its labels.
+/// Most tombstones of one text, all made at one moment: with its title, under any title, behind its title, and among those
+/// of all projects; each also with its labels.
 const NOTES_MAX: usize = 8;
 /// How many rows are read or written at once.
 const BATCH: usize = 200;

@@ -114,7 +114,7 @@ async fn carried(service: &Service, noted: Noted) -> Result<CarriedOver, Service
     let forgotten = if newer.history.is_empty() && newer.texts.is_empty() {
         Forgotten::default()
     } else {
-        let texts = store.history().recognising(newer.texts).into();
+        let texts = store.history().recognising(newer.texts);
         service.forget_again(&Carried { tombstones: newer.history.into_iter().collect(), texts }).await?
     };
     let mut said_again: Vec<MemoryId> = Vec::new();
