@@ -26,7 +26,7 @@ pub use connection::{command_in, tools_of};
 pub use piece::{Part, PieceError, Target};
 pub use plan::{Change, apply_setup, apply_unsetup, is_set_up, left_alone, plan_setup, plan_unsetup};
 pub use record::Record;
-pub use user_folders::{Invocation, UserFolders, short};
+pub use user_folders::{Invocation, UserFolders, quoted, short};
 
 /// Why an agent's files were not changed.
 #[derive(Debug, thiserror::Error)]
