@@ -39,7 +39,7 @@ pub enum SetupError {
     Unwritable { path: PathBuf, source: io::Error },
     /// A record of setup's changes is damaged.
     #[error(
-        "the record {} is damaged: {reason}; remove it, and only what is known to be Cerebro's is taken out then",
+        "the record {} is damaged: {reason}; remove it; without it, only what is known to be Cerebro's is taken out",
         .path.display()
     )]
     Record { path: PathBuf, reason: String },
