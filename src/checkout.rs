@@ -309,8 +309,8 @@ fn inside(root: &Path, place: &Path) -> Option<String> {
     (!below.is_empty() && found.is_file()).then(|| below.to_owned())
 }
 
-/// Finds a file of the checkout, without opening it. `folders` are those below the root that are known to be no links, so
-/// that the files of a folder are found with one look each.
+/// Finds a file of the checkout, without opening it. `folders` holds those below the root that are known not to be links,
+/// so that each file in them takes one look.
 fn stat(root: &Path, path: &str, folders: &mut HashSet<PathBuf>) -> File {
     // The anchor comes from the store, to which other users may have written.
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
@@ -318,11 +318,9 @@ fn stat(root: &Path, path: &str, folders: &mut HashSet<PathBuf>) -> File {
     }
     let place = root.join(path);
     let is_folder = |folder: &Path| {
-        let is_new = !folders.contains(folder);
-        if is_new && fs::symlink_metadata(folder).is_ok_and(|facts| facts.is_dir()) {
-            folders.insert(folder.to_owned());
-        }
         folders.contains(folder)
+            || fs::symlink_metadata(folder).is_ok_and(|facts| facts.is_dir())
+                && folders.insert(folder.to_owned())
     };
     if place.ancestors().skip(1).take_while(|folder| *folder != root).all(is_folder) {
         match fs::symlink_metadata(&place) {

@@ -54,7 +54,7 @@ impl SearchMark {
         match parsed {
             Some((offset, mark)) if mark == self.0 && offset <= SEARCH_DEPTH_MAX => Ok(offset),
             Some((offset, _)) if offset <= SEARCH_DEPTH_MAX => refused(
-                "it belongs to a search with other arguments; repeat those, only `limit` may change, or search without it",
+                "it belongs to a search with other arguments; repeat them (only `limit` may change), or search without the cursor",
             ),
             _ => refused("it comes from no search; search without it"),
         }

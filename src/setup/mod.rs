@@ -26,7 +26,7 @@ pub use connection::{command_in, tools_of};
 pub use piece::{Part, PieceError, Target};
 pub use plan::{Change, apply_setup, apply_unsetup, is_set_up, left_alone, plan_setup, plan_unsetup};
 pub use record::Record;
-pub use user_folders::{Invocation, UserFolders, short};
+pub use user_folders::{Invocation, UserFolders, quoted, short};
 
 /// Why an agent's files were not changed.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum SetupError {
     Unwritable { path: PathBuf, source: io::Error },
     /// A record of setup's changes is damaged.
     #[error(
-        "the record {} is damaged: {reason}; remove it, and only what is known to be Cerebro's is taken out then",
+        "the record {} is damaged: {reason}; remove it; without it, only what is known to be Cerebro's is taken out",
         .path.display()
     )]
     Record { path: PathBuf, reason: String },

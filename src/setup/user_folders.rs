@@ -76,7 +76,7 @@ impl Invocation {
 }
 
 /// A word, quoted for a shell.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -162,8 +162,8 @@ impl PartFilter {
         is_kept && self.works.insert(id)
     }
 
-    /// Past sessions and documents have no type; what else there is of them goes with them. The header and the digests of
-    /// what was forgotten are in each part.
+    /// Past sessions and documents have no type. The exchanges and candidates of a session and the chunks of a document go
+    /// with it. The header and the digests of what was forgotten are in each part.
     fn keeps_evidence(&mut self, id: String, line: &Value) -> bool {
         let is_in = |members: &HashSet<String>, link: &str| {
             line[link].as_str().is_some_and(|id| members.contains(id))

@@ -129,7 +129,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
         context.output.json(answer.raw())?;
         if answer.memories.is_empty() {
             context.output.note(
-                "nothing was saved: a handbook of all projects is saved only with what stands under a topic",
+                "nothing was saved: of a handbook of all projects, only what stands under a topic is saved",
             );
         }
         for memory in &answer.memories {

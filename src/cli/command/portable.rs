@@ -45,7 +45,7 @@ enum Format {
 /// Export everything, or a part: JSON Lines, Markdown or SurrealQL
 ///
 /// Only you can read the file, and it appears whole or not at all. It replaces an earlier export, but no other file; a part
-/// replaces only an export that has nothing beyond it.
+/// replaces only an export that has nothing outside that part.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// The file, or for Markdown the folder; `-` is standard output

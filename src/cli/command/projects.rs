@@ -110,13 +110,12 @@ async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
     if domain::Project::RESERVED.contains(&into.as_str()) {
         return Err(Error::user(format!("`{into}`: {}", domain::Project::RESERVED_WHY)));
     }
+    if from == into {
+        return Err(Error::user(format!("the project has the name {into} already")));
+    }
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let answer = daemon.read(Request::new(of::Projects)).await?;
     let is_known = |name: &str| answer.projects.iter().any(|known| known.project == name);
-    if from == into {
-        daemon.close().await;
-        return Err(Error::user(format!("the project has the name {into} already")));
-    }
     if is_known(&into) {
         daemon.close().await;
         return Err(Error::user(format!("there is already a project {into}"))

@@ -13,6 +13,7 @@ use crate::answer::{
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
+use crate::setup::quoted;
 use crate::view;
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
 
@@ -97,7 +98,8 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     print(context, answer.raw(), &table, nothing)?;
     context.output.notes(&suggestions);
     if let Some(last) = answer.sessions.last().filter(|_| answer.sessions.len() == limit) {
-        let (at, id) = (last.started_at.raw(), last.id.raw());
+        // An id is the agent's own text, and may have blanks.
+        let (at, id) = (last.started_at.raw(), quoted(last.id.raw()));
         context.output.note(&format!("more: add --before {at} --after {id}"));
     }
     Ok(Outcome::Done)

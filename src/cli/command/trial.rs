@@ -288,11 +288,13 @@ pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<Outc
     let home = context.home()?;
     let place = place(&home, &args.name)?;
     trial(&home, &args.name)?;
-    let size = bytes(bytes_below(&place));
-    let question = format!("Remove trial {} ({size}) for good? The memory stays as it is.", args.name);
-    if !args.yes && !context.output.confirm(&question)? {
-        context.output.note("nothing was removed");
-        return Ok(Outcome::Short);
+    if !args.yes {
+        let size = bytes(bytes_below(&place));
+        let question = format!("Remove trial {} ({size}) for good? The memory stays as it is.", args.name);
+        if !context.output.confirm(&question)? {
+            context.output.note("nothing was removed");
+            return Ok(Outcome::Short);
+        }
     }
     remove(&place).await?;
     context.output.json(&json!({ "name": args.name, "dropped": true }))?;

@@ -86,13 +86,13 @@ impl Vault {
         Ok(Self { root: root.to_owned(), notes })
     }
 
-    /// Where an export puts the note that says this.
+    /// Where an export puts this note of a memory.
     fn place_of(&self, note: &Note, id: &str) -> PathBuf {
         let [project, title] = [&note.project, &note.title].map(|text| text.as_deref().unwrap_or_default());
         self.root.join(folder_of(project)).join(format!("{}.md", note::stem(title, id)))
     }
 
-    /// Whether an export put the note there, or one of version 0.1.0, whose projects could share a folder.
+    /// Whether an export put the note there. With version 0.1.0, two projects could share a folder.
     fn is_placed(&self, note: &Note, id: &str, path: &Path) -> bool {
         let place = self.place_of(note, id);
         let former = || {
@@ -259,8 +259,8 @@ pub fn folder_of(project: &str) -> PathBuf {
     project.split('/').enumerate().map(segment).collect()
 }
 
-/// The project of a new note in a folder of an export; `None` if that is the export's own. A folder whose name has a
-/// digest is that of the project of which an exported note in it says so.
+/// The project of a new note in a folder of an export; `None` if that is the export's own. If the folder's name has a
+/// digest, an exported note in it says of which project it is.
 pub fn project_of(root: &Path, folder: &Path) -> Option<String> {
     let name = folder.display().to_string();
     let has_digest = |part: &str| {

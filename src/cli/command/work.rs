@@ -139,8 +139,8 @@ struct TailArgs {
 /// paste it into any agent, and none of it counts as your request or becomes a memory.
 #[derive(Debug, Args)]
 struct ResumeArgs {
-    /// The id of the piece of work, or its first characters [default: of this project's unfinished ones in
-    /// which no agent works, the one that was active last]
+    /// The id of the piece of work, or its first characters [default: the last active one of this project that is
+    /// unfinished and in which no agent works]
     work: Option<String>,
     /// Print a hint of at most this many bytes, 256 to 32768 [default: 2500]; its frame comes on top
     #[arg(long, value_name = "BYTES", value_parser = within(256..=32_768))]
@@ -199,7 +199,7 @@ struct PruneArgs {
 /// home's key and rewrote what was not sealed yet, and that the whole home was put back to an earlier state.
 #[derive(Debug, Args)]
 struct VerifyArgs {
-    /// A line that `cerebro work head` printed, or the line of a hint that has `log`; can be repeated
+    /// A line that `cerebro work head` printed, or the line with `log` in a hint; can be repeated
     #[arg(long, value_name = "LINE")]
     head: Vec<String>,
     /// A file with such lines, notes of `cerebro work anchor`, or hints: a transcript, for example

@@ -113,7 +113,7 @@ pub(in crate::web) async fn list(
     let mut question = about(&project, json!({ "limit": PAGE }));
     if let Some(before) = value::<Timestamp>(&parts, "before")? {
         question["before"] = json!(before.to_string());
-        question["after"] = json!(Some(part(&parts, "after")).filter(|after| !after.is_empty()));
+        question["after"] = json!(part(&parts, "after"));
     }
     let counts = shared.backend.counts().await;
     let answer = shared.backend.read(of::Sessions, question).await?;

@@ -50,7 +50,8 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
             .with("dry_run", dry_run)
     };
     let preview = daemon.read(request(true)).await?;
-    // A text or a session that is not stored yet is kept out of what is read later. Names and claims with a text are not counted.
+    // A text or a session that is not stored yet is kept out of what is read later. Names and claims that have
+    // the text are not among the counts.
     let keeps_out = keeps_out(context, &args) || args.session.is_some();
     if !keeps_out && args.text.is_none() && counts(&preview).iter().all(|(_, count)| *count == 0) {
         daemon.close().await;
