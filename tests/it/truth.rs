@@ -463,6 +463,7 @@ fn a_prospective_memory_with_a_trigger_is_shown_there() {
     assert_eq!((due(&repository), due(&store)), ([false, false], [true, false]));
     let elsewhere = context(&repository);
     assert!(!elsewhere.contains(&in_store) && !elsewhere.contains(&on_release), "{elsewhere}");
+    assert!(!elsewhere.contains("Nothing is stored"), "{elsewhere}");
     on("release/2");
     assert_eq!((due(&repository), due(&store)), ([false, true], [true, true]));
     agent.ok("mem_update", json!({ "id": on_release, "done": true }));

@@ -191,10 +191,10 @@ impl Recall {
                 }
             }
         }
-        let beyond = match (is_empty, has_older || has_more_pinned) {
+        let beyond = match (is_empty && elsewhere.is_empty(), has_older || has_more_pinned) {
             (_, true) => Beyond::Older,
             (true, false) => Beyond::Nothing,
-            (false, false) => Beyond::Sessions,
+            (false, false) => Beyond::Withheld,
         };
         Ok(Gathered { project, due, elsewhere, left_off, pinned, recent, sessions, prompts, marks, beyond })
     }
@@ -380,8 +380,8 @@ fn prompt_line(prompt: &Prompt) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beyond {
     Nothing,
-    /// Sessions that are not shown: they are under way, or say nothing.
-    Sessions,
+    /// What is not shown here: sessions that are under way or say nothing, and things to be done in other places.
+    Withheld,
     /// Older memories.
     Older,
 }
@@ -527,8 +527,8 @@ mod tests {
     fn an_empty_store_says_so() {
         let text = |beyond| pack(&Project::general(), &sections(0, ""), beyond, &follow_ups(), 8_192).text;
         assert!(text(Beyond::Nothing).contains("Nothing is stored"));
-        assert!(text(Beyond::Nothing).contains("save_it") && text(Beyond::Sessions).contains("search_it"));
-        assert!(!text(Beyond::Sessions).contains("Nothing is stored"));
+        assert!(text(Beyond::Nothing).contains("save_it") && text(Beyond::Withheld).contains("search_it"));
+        assert!(!text(Beyond::Withheld).contains("Nothing is stored"));
     }
 
     #[test]
