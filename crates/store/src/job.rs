@@ -501,9 +501,19 @@ impl Jobs<'_> {
             .collect();
         let count = jobs.len();
         if count > 0 {
-            self.0.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await?;
+            self.queue_unembedded(model, jobs).await?;
         }
         Ok((Some(last), count))
+    }
+
+    /// Queues jobs about memories, except those of which another process of a shared database has stored the vectors
+    /// since the jobs were made.
+    async fn queue_unembedded(self, model: &StoredModel, jobs: Vec<JobRow>) -> Result<(), StoreError> {
+        let vars = Vars::new()
+            .with("table", model.table.as_str())
+            .list("memories", jobs.iter().map(|job| job.memory.clone()))
+            .with("jobs", jobs);
+        self.0.retry_on_conflict(statement::JOB_UNEMBEDDED, vars).await.map(drop)
     }
 }
 

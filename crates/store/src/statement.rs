@@ -159,6 +159,7 @@ statements! {
     JOB_PUT_BACK = "job_put_back",
     JOB_RENEW = "job_renew",
     JOB_RETRY = "job_retry",
+    JOB_UNEMBEDDED = "job_unembedded",
     JOB_WAITING = "job_waiting",
     KEYS_BY_PREFIX = "keys_by_prefix",
     MEMORY_BEFORE = "memory_before",

@@ -268,6 +268,33 @@ fn vectors_go_and_move_with_their_memories() {
 }
 
 #[test]
+fn a_memory_that_another_process_embedded_meanwhile_is_not_queued_again() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let model = model(&store).await;
+        let (done, changed) = (memory(None), memory(None));
+        for saved in [&done, &changed] {
+            save(&store, saved).await;
+        }
+        let lacking = |memory: &Memory, revision| {
+            JobRow::queued(JobKind::Embed, &memory.id.into(), revision, Timestamp::now())
+        };
+        let lacked = vec![lacking(&done, 1), lacking(&changed, 2)];
+        for job in store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap() {
+            assert!(
+                store.jobs().finish_embedding("b/1", &job, &model, 1, &[vec![1.0; 3]], |_| ()).await.unwrap()
+            );
+        }
+        store.jobs().queue_unembedded(&model, lacked).await.unwrap();
+        let queued = store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let queued: Vec<_> = queued.iter().map(|job| (job.subject.clone(), job.revision)).collect();
+        assert_eq!(queued, [(changed.id.into(), 2)]);
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
 fn missing_vectors_are_queued_and_models_are_switched_and_dropped() {
     let dir = tempfile::tempdir().unwrap();
     run(async {
