@@ -53,8 +53,7 @@ struct PairsPage {
     back: &'static str,
     from: usize,
     pairs: Vec<Pair>,
-    first: Option<&'static str>,
-    later: Option<String>,
+    pager: Pager,
 }
 
 /// The address of a list of pairs.
@@ -96,8 +95,9 @@ pub(in crate::web) async fn show(
         back: if is_twins { "twins" } else { "pairs" },
         from,
         pairs,
-        first: (from > 0).then(|| place(is_twins)),
-        later: (answer.more == Some(true)).then(|| link::onward(place(is_twins), from + PAIRS)),
+        pager: Pager::of("list")
+            .first("First", (from > 0).then(|| place(is_twins).to_owned()))
+            .next("More", (answer.more == Some(true)).then(|| link::onward(place(is_twins), from + PAIRS))),
     }))
 }
 
