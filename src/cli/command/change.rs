@@ -94,7 +94,6 @@ where
     for id in whole_ids(&daemon, &args.ids).await? {
         changed.push(daemon.read(Request::new(operation).with("id", id)).await?);
     }
-    daemon.close().await;
     print_json(context, changed.iter().map(Received::raw))?;
     for Changed { id, outcome, title, noted } in changed.iter().map(|one| &**one) {
         let detail = if title.is_empty() { String::new() } else { format!(" {}", title.raw()) };
@@ -131,7 +130,6 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
         if chosen.memories.is_empty() {
             let (project, kind) = (args.project.as_deref(), args.conditions.kind.as_deref());
             let suggestions = suggest::for_unknown(&daemon, project, kind).await?;
-            daemon.close().await;
             return nothing_chosen(context, &suggestions);
         }
         if !args.yes && !agreed(context, &chosen, args.hard)? {

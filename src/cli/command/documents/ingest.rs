@@ -142,7 +142,6 @@ pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> 
         }
     }
     report.isolated = reader.isolated();
-    daemon.close().await;
     print_report(context, &report)
 }
 
