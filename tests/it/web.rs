@@ -482,7 +482,8 @@ fn the_way_back_to_the_first_page_keeps_the_filter() {
         ("/documents?project=demo&from=40".to_owned(), "/documents?project=demo"),
     ] {
         let body = browser.read(&page).body;
-        let pager = body.split("class=\"pager\"").nth(1).unwrap_or_else(|| panic!("no pager in {page}: {body}"));
+        let pager =
+            body.split("class=\"pager\"").nth(1).unwrap_or_else(|| panic!("no pager in {page}: {body}"));
         assert!(pager.contains(&format!("href=\"{first}\"")), "{page}: {pager}");
     }
 }
