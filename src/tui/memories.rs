@@ -14,7 +14,7 @@ use super::scrolled::Cursor;
 use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, State, Then};
 use super::{fit, paint};
 use crate::answer::{memories::Page, observation::Observation, search::Found};
-use crate::view::{self, Row, date};
+use crate::view::{self, Row, Stored, date};
 use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 
@@ -452,7 +452,7 @@ fn edit(state: &mut State, row: &Row, key: KeyEvent) {
         state.complain(if memory.cut { "it is too long to edit here" } else { "restore it first (u)" });
         return;
     }
-    let (title, kind, tags) = memory.raw.clone();
+    let Stored { title, kind, tags } = memory.stored.clone();
     let draft = Draft {
         id: memory.row.id.clone(),
         revision: memory.row.revision,
