@@ -110,10 +110,17 @@ pub(crate) async fn open(
     options: HttpOptions,
 ) -> Result<(SocketAddr, CancellationToken), ArgumentError> {
     let mut place = context.http().lock().await;
-    if let Some(open) = place.as_ref().filter(|open| !open.ended.is_finished()) {
-        let problem =
-            format!("the daemon already listens on {}; `cerebro serve --stop` closes it", open.address);
-        return Err(ArgumentError::new("address", None, problem));
+    match place.take() {
+        Some(open) if open.is_open() => {
+            let open = place.insert(open).address;
+            let problem = format!("the daemon already listens on {open}; `cerebro serve --stop` closes it");
+            return Err(ArgumentError::new("address", None, problem));
+        }
+        // It is closing, and its port may be the requested one.
+        Some(closing) => {
+            closing.close().await;
+        }
+        None => {}
     }
     let address = options.address.parse::<SocketAddr>().map_err(|_| {
         let problem = format!("it is not an address with a port, such as {ADDRESS} or [::1]:8765");
