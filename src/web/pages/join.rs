@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 
-use super::Parts;
 use super::prelude::*;
+use super::{Parts, part};
 use crate::view::{self, Memory, Stored};
 use cerebro_core::operation::Operation;
 
@@ -84,8 +84,7 @@ pub(in crate::web) async fn show(
     State(shared): State<Shared>,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let part = |name: &str| parts.get(name).cloned().unwrap_or_default();
-    Ok(shell::ok(&page(&shared, &part("first"), &part("second")).await?))
+    Ok(shell::ok(&page(&shared, &part(&parts, "first"), &part(&parts, "second")).await?))
 }
 
 /// Saves the text as the next revision of the first memory, which supersedes the second. If one of them was changed

@@ -53,7 +53,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let filter = Filter::read(&parts).map_err(|(name, value)| Failure::unread(&name, &value))?;
+    let filter = Filter::read(&parts)?;
     let counts = shared.backend.counts().await;
     let found = if filter.is_search() {
         let answer = shared.backend.read(of::Search, filter.search()).await?;

@@ -80,7 +80,7 @@ pub(in crate::web) async fn show(
     let is_twins = match part(&parts, "which").as_str() {
         "" | "claims" => false,
         "twins" => true,
-        other => return Err(Failure::unread("which", other)),
+        other => return Err(Unread::new("which", other).into()),
     };
     let from: usize = super::from(&parts)?;
     let which = if is_twins { "twins" } else { "claims" };

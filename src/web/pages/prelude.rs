@@ -18,5 +18,6 @@ pub(super) use crate::web::{
         link,
         locale::{Locale, When},
         pager::Pager,
+        parameter::Unread,
     },
 };

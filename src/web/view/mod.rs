@@ -10,3 +10,4 @@ pub mod link;
 pub mod locale;
 pub mod markdown;
 pub mod pager;
+pub mod parameter;
