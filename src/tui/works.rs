@@ -71,7 +71,7 @@ fn want(state: &mut State) {
 pub fn listed(state: &mut State, listed: &Listed) {
     let works = &mut state.works;
     let chosen = works.rows.get(works.cursor.at).map(|row| row.id.clone());
-    works.rows = listed.works.iter().map(Work::read).collect();
+    works.rows = listed.works.iter().map(Work::of).collect();
     let same = works.rows.iter().position(|row| Some(&row.id) == chosen.as_ref());
     works.cursor.at = same.unwrap_or(works.cursor.at);
     works.cursor.fit(works.rows.len());

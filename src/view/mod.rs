@@ -380,7 +380,7 @@ pub struct Call {
 
 impl Call {
     /// From `op_live`.
-    pub fn read(call: &daemon::Call) -> Self {
+    pub fn of(call: &daemon::Call) -> Self {
         Self {
             number: call.n,
             at: call.at.moment(),

@@ -73,7 +73,7 @@ pub(in crate::web) async fn list(
         "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before,
     });
     let answer = shared.backend.read(of::WorkList, question).await?;
-    let works: Vec<Work> = answer.works.iter().map(Work::read).collect();
+    let works: Vec<Work> = answer.works.iter().map(Work::of).collect();
     let oldest = works.last().and_then(|work| work.active_at).filter(|_| works.len() == PAGE);
     let at =
         |before: &str| link::with_query("/work", &[("all", if all { "1" } else { "" }), ("before", before)]);
@@ -95,7 +95,7 @@ pub(in crate::web) async fn show(
 ) -> Result<Response, Failure> {
     let answer = shared.backend.read(of::WorkShow, json!({ "work": id })).await;
     let answer = answer.map_err(Failure::absent)?;
-    let work = Work::read(&answer.work);
+    let work = Work::of(&answer.work);
     let mut facts = view::work_facts(&answer);
     let facts_more = super::bounded(&mut facts, FACTS_MAX);
     let line = Line::of(&work, &locale);
