@@ -13,7 +13,7 @@ mod rate;
 mod sessions;
 mod token;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -48,8 +48,6 @@ pub const RATE: u32 = 50;
 pub const RATE_MAX: u32 = 10_000;
 /// Most additional hosts, and most additional origins.
 const NAMES_MAX: usize = 16;
-/// How long requests under way may take when the listener closes.
-const FINISH_MAX: Duration = Duration::from_secs(5);
 
 /// How to listen. It is not printed by `Debug`.
 #[derive(Clone, Default)]
@@ -139,16 +137,11 @@ pub(crate) async fn open(
     let (stop, end) = (CancellationToken::new(), CancellationToken::new());
     let sessions = SessionRegistry::new(context.clone(), stop.clone(), end.clone());
     let router = router(context, auth, guard, sessions);
-    let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));
-    let (own, stopped) = (context.clone(), stop.clone());
+    let own = context.clone();
+    let leaving = async move { own.control().stopping().await };
+    let serving = cerebro_net::serve_until(listener, router, stop.clone(), leaving);
     let ended = tokio::spawn(async move {
-        tokio::select! {
-            () = stopped.cancelled() => {}
-            () = own.control().stopping() => stopped.cancel(),
-        }
-        if tokio::time::timeout(FINISH_MAX, &mut serving).await.is_err() {
-            serving.abort();
-        }
+        serving.await;
         end.cancel();
         tracing::info!("the HTTP listener is closed");
     });
