@@ -129,7 +129,7 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
     let decide = |state: &mut State, operation| {
         // A person can decide only about the proposal on the screen.
         if let Some(id) = chosen(state).filter(|id| *id == state.inbox.shown) {
-            state.change(Slot::Change, operation, json!({ "id": id }));
+            state.change(operation, json!({ "id": id }));
         }
     };
     match key.code {
