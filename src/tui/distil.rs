@@ -79,9 +79,11 @@ pub fn listed(state: &mut State, proposals: &Proposals) {
         project: one.handbook.line(),
         title: one.title.line(),
     };
-    inbox.rows = proposals.arrangements.iter().map(arrangement).collect();
-    inbox.rows.extend(proposals.candidates.iter().map(candidate));
-    inbox.cursor.fit(inbox.rows.len());
+    let arrangements = proposals.arrangements.iter().map(arrangement);
+    let rows: Vec<Row> = arrangements.chain(proposals.candidates.iter().map(candidate)).collect();
+    // The one that is read stays on the screen: the next key may decide about it.
+    inbox.cursor.follow(&inbox.rows, &rows, |row| &row.id);
+    inbox.rows = rows;
     want(state);
 }
 
