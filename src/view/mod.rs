@@ -24,7 +24,7 @@ use cerebro_core::operation::Operation;
 pub use cerebro_core::text::bytes;
 
 pub use overview::{DAYS_MAX, Fact, days_of, facts, saves_by_day};
-pub use past::{Exchange, Past, Ran};
+pub use past::{Exchange, Past};
 pub use question::{history, saves, whole};
 pub use vitals::{problems, spent, vitals};
 pub use work::{Work, no_work, work_facts};
