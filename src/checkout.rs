@@ -9,7 +9,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, Metadata},
-    io::{ErrorKind, Read},
+    io::ErrorKind,
     os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
     sync::{Arc, Mutex},
@@ -282,6 +282,7 @@ fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
             Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
                 "symbolic links are not allowed".to_owned()
             }
+            _ if error.kind() == ErrorKind::FileTooLarge => DocumentError::TooLarge.to_string(),
             _ => error.to_string(),
         };
     let folder = folder.canonicalize().map_err(unreadable)?;
@@ -291,14 +292,7 @@ fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
         return Err(OUTSIDE.to_owned());
     }
     let file = platform::open_below(&folder, &parts).map_err(unreadable)?;
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err("it is not a file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() > DOCUMENT_BYTES_MAX {
-        return Err(DocumentError::TooLarge.to_string());
-    }
+    let (bytes, _) = platform::read_bounded(&file, DOCUMENT_BYTES_MAX as u64).map_err(unreadable)?;
     Ok((parts.iter().fold(folder, |whole, part| whole.join(part)), bytes))
 }
 
@@ -355,13 +349,8 @@ fn read(root: &Path, path: &str) -> File {
 fn bytes_of(root: &Path, path: &str) -> Option<(Vec<u8>, Stamp)> {
     let found = root.join(path).canonicalize().ok().filter(|found| found.starts_with(root))?;
     let file = platform::open_without_waiting(&found).ok()?;
-    let facts = file.metadata().ok()?;
-    if !facts.is_file() || facts.len() > FILE_BYTES_MAX as u64 {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() <= FILE_BYTES_MAX).then(|| (bytes, Stamp::of(&facts)))
+    let (bytes, facts) = platform::read_bounded(&file, FILE_BYTES_MAX as u64).ok()?;
+    Some((bytes, Stamp::of(&facts)))
 }
 
 /// Runs work that parses on a thread of its own; `None` if no thread can be started, or the work panicked.

@@ -53,7 +53,7 @@ impl<O> Request<O> {
     }
 }
 
-/// A connection to the home's daemon.
+/// A connection to the home's daemon. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Daemon {
     client: Client,
@@ -96,7 +96,6 @@ impl Daemon {
         let Some(wanted) = database_of_option(home)? else { return Ok(()) };
         if let Some(daemon) = Self::running(home).await? {
             daemon.check_database(Some(&wanted)).await?;
-            daemon.close().await;
         }
         Ok(())
     }
@@ -189,11 +188,6 @@ impl Daemon {
             asked = asked.with(which, true);
         }
         choose(&prefix, &self.read(asked).await?.ids, hint)
-    }
-
-    /// Closes the connection in order.
-    pub async fn close(self) {
-        self.client.close().await;
     }
 }
 

@@ -88,18 +88,12 @@ impl CommandContext {
 
     /// Asks the daemon one thing.
     async fn ask<O: Ask>(&self, request: Request<O>) -> error::Result<Received<O::Answer>> {
-        let daemon = Daemon::reach(&self.home()?).await?;
-        let answer = daemon.read(request).await?;
-        daemon.close().await;
-        Ok(answer)
+        Daemon::reach(&self.home()?).await?.read(request).await
     }
 
     /// As [`Self::ask`], for a call that may take long.
     async fn ask_patiently<O: Ask>(&self, request: Request<O>) -> error::Result<Received<O::Answer>> {
-        let daemon = Daemon::reach_patiently(&self.home()?).await?;
-        let answer = daemon.read(request).await?;
-        daemon.close().await;
-        Ok(answer)
+        Daemon::reach_patiently(&self.home()?).await?.read(request).await
     }
 }
 

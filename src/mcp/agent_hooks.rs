@@ -12,7 +12,7 @@ use super::{
     call::{AnswerTo, Call},
     freshness,
     rows::follow_ups,
-    work,
+    work_ops,
 };
 use crate::answer::{
     Text,
@@ -155,7 +155,7 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
         call.service.intake.remember_transcript(&call.caller.session, PathBuf::from(transcript));
     }
     call.connection.hook_ran(&call.caller.session);
-    let actor = work::actor(call, directory);
+    let actor = work_ops::actor(call, directory);
     let own = call.service.journal.of_session(&actor).await?;
     if own.is_none() {
         let Some(begun) = begun(&actor, commit, &happened) else {
@@ -239,7 +239,7 @@ pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     let named = call.arguments.work_id("work")?;
     let commit = call.arguments.text("commit")?;
     let files = call.arguments.objects("files")?.into_iter().filter_map(seen_file).collect();
-    let actor = work::actor(call, None);
+    let actor = work_ops::actor(call, None);
     let mut left = Vec::new();
     for id in unfinished(call, &actor, &source).await? {
         let shown = call.service.journal.show(&actor, &id).await?;
@@ -249,7 +249,7 @@ pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     }
     if let Some(id) = named.or_else(|| left.first().map(|(id, _)| *id)) {
         let others = left.into_iter().filter(|(other, _)| *other != id).map(|(_, other)| other).collect();
-        let world = World { commit, files, others, ..work::world(call) };
+        let world = World { commit, files, others, ..work_ops::world(call) };
         if let Some(resumed) = call.service.journal.resume(&actor, Some(&id), &world, HINT_BYTES).await? {
             let files = resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX);
             return Ok(hooks::Hint {

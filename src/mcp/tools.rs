@@ -8,7 +8,8 @@ use super::{
     arguments::{ArgumentError, Arguments, DayEdge, bullets},
     call::{Answer, Call},
     cursor::SearchMark,
-    evidence, explain, freshness, history,
+    evidence::{self, exchange},
+    explain, freshness,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
     rows::{follow_ups, gone, gone_line, marked_entry, shown_project},
 };
@@ -576,8 +577,8 @@ fn with_cursor(reply: Reply, request: &SearchRequest, mark: SearchMark) -> Reply
 }
 
 pub(super) async fn timeline(call: &mut Call) -> Answer {
-    if let Some(id) = history::named(call) {
-        return history::timeline(call, id).await;
+    if let Some(id) = call.arguments.exchange_id() {
+        return exchange::timeline(call, id).await;
     }
     let arguments = &mut call.arguments;
     let request = TimelineRequest {

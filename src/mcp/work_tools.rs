@@ -8,7 +8,7 @@ use super::{
     call::{Answer, Call},
     fault::Fault,
     reply::Reply,
-    work::{actor, closed, degraded, filter, resumed, row},
+    work_ops::{actor, closed, degraded, filter, resumed, row},
 };
 use crate::answer::name;
 use cerebro_core::{

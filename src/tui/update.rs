@@ -351,7 +351,7 @@ fn picked(state: &mut State, what: Picked, name: Option<String>) {
 
 fn confirmed(state: &mut State, then: Then) {
     match then {
-        Then::Delete(id) => state.change(Slot::Change, Operation::Delete, json!({ "id": id })),
+        Then::Delete(id) => state.change(Operation::Delete, json!({ "id": id })),
         Then::GoOn { stored, revision, file } => {
             state.commands.push(Command::Open(Draft { revision, file: Some(file), ..stored }));
         }

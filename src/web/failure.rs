@@ -7,6 +7,7 @@ use axum::{
 };
 
 use super::shell::{Shell, page};
+use super::view::parameter::Unread;
 use crate::daemon::client::{CallError, Refusal};
 use cerebro_core::code::Code;
 use cerebro_core::text;
@@ -49,12 +50,6 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "There is nothing to see here.", words)
     }
 
-    /// For a part of an address that the page does not have, or cannot read.
-    pub(super) fn unread(name: &str, value: &str) -> Self {
-        let words = crate::view::clean_line(&format!("The page cannot read {name}={value} in its address."));
-        Self::new(StatusCode::BAD_REQUEST, "That cannot be done.", text::cut_chars(&words, WORDS_CHARS_MAX))
-    }
-
     /// For a browser without a valid cookie.
     pub(super) fn no_cookie() -> Self {
         Self::locked("Open the link that cerebro web printed. It works once, in one browser.")
@@ -89,6 +84,14 @@ impl Failure {
     /// Whether another client changed the memory meanwhile.
     pub(super) fn is_late(&self) -> bool {
         self.code == Some(Code::RevisionMismatch)
+    }
+}
+
+/// For a part of an address that the page does not have, or cannot read.
+impl From<Unread> for Failure {
+    fn from(Unread { name, value }: Unread) -> Self {
+        let words = crate::view::clean_line(&format!("The page cannot read {name}={value} in its address."));
+        Self::new(StatusCode::BAD_REQUEST, "That cannot be done.", text::cut_chars(&words, WORDS_CHARS_MAX))
     }
 }
 

@@ -265,11 +265,9 @@ fn an_export_has_documents_and_another_home_takes_them_in() {
     let text = home.export_text();
     let kinds = |kind: &str| home.export().iter().filter(|line| line["kind"] == kind).count();
     assert_eq!((kinds("document"), kinds("chunk")), (2, 4), "{text}");
-    let file = home.work().join("all.jsonl");
-    fs::write(&file, &text).unwrap();
     let other = Home::new();
     for _ in 0..2 {
-        other.run(&["import", file.to_str().unwrap()]).success();
+        other.import_text(&text).success();
         assert_eq!(other.export_text(), text);
     }
     let found = other.agent().ok("mem_search", json!({ "query": "amber flag", "type": "document" }));
@@ -280,8 +278,7 @@ fn an_export_has_documents_and_another_home_takes_them_in() {
     let mut twin = of("document").remove(0);
     twin["id"] = json!("doc-aaaaaaaaaaaa");
     for (home, line) in [(&Home::new(), &of("chunk")[0]), (&other, &twin)] {
-        fs::write(&file, format!("{line}\n")).unwrap();
-        let run = home.run(&["import", file.to_str().unwrap()]);
+        let run = home.import_text(&format!("{line}\n"));
         assert_eq!(run.code(), 1, "{line}: {run:?}");
     }
 }

@@ -468,3 +468,22 @@ fn past_sessions_and_work_are_read_in_a_browser() {
         labelled(path, &page.body);
     }
 }
+
+#[test]
+fn the_way_back_to_the_first_page_keeps_the_filter() {
+    let home = Home::new();
+    home.agent().save("One", "x");
+    let browser = Browser::open(&home);
+    let early = "before=2020-01-01T00%3A00%3A00Z";
+    for (page, first) in [
+        (format!("/sessions?project=demo&{early}"), "/sessions?project=demo"),
+        (format!("/work?all=1&{early}"), "/work?all=1"),
+        ("/history?project=demo&from=30".to_owned(), "/history?project=demo"),
+        ("/documents?project=demo&from=40".to_owned(), "/documents?project=demo"),
+    ] {
+        let body = browser.read(&page).body;
+        let pager =
+            body.split("class=\"pager\"").nth(1).unwrap_or_else(|| panic!("no pager in {page}: {body}"));
+        assert!(pager.contains(&format!("href=\"{first}\"")), "{page}: {pager}");
+    }
+}

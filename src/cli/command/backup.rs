@@ -118,7 +118,6 @@ async fn back_up(context: &CommandContext, args: NowArgs) -> Result<Outcome> {
         .with("verify", args.verify);
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let made = with_progress(context, &daemon, request).await?;
-    daemon.close().await;
     context.output.json(made.raw())?;
     context.output.facts(&[
         ("file", shown(&made.file)),
@@ -313,8 +312,7 @@ fn said_again(ids: &[MemoryId]) -> Option<String> {
 
 /// Takes the lock of a home that no daemon serves.
 async fn own_idle(home: &Home) -> Result<Lock> {
-    if let Some(daemon) = Daemon::running(home).await? {
-        daemon.close().await;
+    if Daemon::running(home).await?.is_some() {
         return Err(Error::user(format!("a daemon serves {}", home.root().display())).hint(
             "`cerebro restore --replace FILE` stops it and keeps what is there; or `cerebro daemon stop`, or give \
              --home DIR",

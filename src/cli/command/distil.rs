@@ -244,9 +244,7 @@ async fn of_proposal<O: Ask>(
 ) -> Result<Received<O::Answer>> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = daemon.proposal_id(given).await?;
-    let answer = daemon.read(Request::new(operation).with("id", id)).await?;
-    daemon.close().await;
-    Ok(answer)
+    daemon.read(Request::new(operation).with("id", id)).await
 }
 
 /// Looks all ids up, and decides on each in turn. The first that cannot be decided on ends it; those before are reported.
@@ -269,7 +267,6 @@ where
             }
         }
     }
-    daemon.close().await;
     let raw: Vec<&Value> = decided.iter().map(Received::raw).collect();
     context.output.json(&json!({ "candidates": raw }))?;
     for one in &decided {

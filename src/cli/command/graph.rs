@@ -109,7 +109,6 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
     let id = daemon.memory_id(&args.id.unwrap_or_default()).await?;
     let request = Request::new(of::Graph).with("id", id).with("depth", args.depth).with("limit", args.limit);
     let answer = daemon.read(request).await?;
-    daemon.close().await;
     context.output.json(answer.raw())?;
     let graph = Graph::of(&answer);
     context.output.text(&match args.format {

@@ -125,7 +125,6 @@ pub async fn run(context: &CommandContext, args: SearchArgs) -> Result<Outcome> 
             .with("all_projects", args.all_projects);
         suggestions.extend(suggest::words(&daemon, request.with("query", query.as_str())).await?);
     }
-    daemon.close().await;
     if context.output.json(found.raw())? {
         return Ok(Outcome::Done);
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::prelude::*;
-use crate::view::{self, Memory};
+use crate::view::{self, Memory, Stored};
 use cerebro_core::domain::{Kind, Nature, ScopeName};
 
 #[derive(Template)]
@@ -48,7 +48,7 @@ struct Draft {
 
 impl Draft {
     fn of(memory: Memory) -> Self {
-        let (title, kind, tags) = memory.raw;
+        let Stored { title, kind, tags } = memory.stored;
         let is_personal = memory.scope == ScopeName::Personal.as_str();
         Self {
             title,

@@ -238,7 +238,7 @@ mod tests {
     fn calls_are_counted_by_hour_and_kind() {
         let now: Timestamp = "2026-11-22T10:30:00Z".parse().unwrap();
         let call = |at: &str, tool: &str| {
-            Call::read(&daemon::Call { at: at.into(), tool: tool.into(), ..daemon::Call::default() })
+            Call::of(&daemon::Call { at: at.into(), tool: tool.into(), ..daemon::Call::default() })
         };
         let seen = [
             call("2026-11-22T10:05:00Z", "mem_search"),

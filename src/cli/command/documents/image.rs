@@ -36,7 +36,6 @@ pub async fn run(context: &CommandContext, args: &ImageArgs) -> Result<Outcome> 
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
     let answer = daemon.read(Request::new(of::DocumentShow).with("id", id)).await?;
-    daemon.close().await;
     let images = &answer.images;
     let image = args.number.checked_sub(1).and_then(|at| images.get(at)).ok_or_else(|| {
         Error::user(format!("there is no image {}; the document has {}", args.number, images.len()))

@@ -183,7 +183,6 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
         let Observation { session_id, agent, .. } = daemon.read(part).await?.into_answer();
         found.push((hit, session_id, agent));
     }
-    daemon.close().await;
     let mut raw = answer.raw().clone();
     for (row, (_, session, agent)) in raw["hits"].as_array_mut().into_iter().flatten().zip(&found) {
         row["session"] = json!(session);
@@ -235,7 +234,6 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
             break (Whole { exchanges, ..whole }, raw);
         }
     };
-    daemon.close().await;
     raw["exchanges"] = json!(whole.exchanges);
     context.output.json(&raw)?;
     let session = &whole.session;
