@@ -102,7 +102,7 @@ impl Anchors<'_> {
         let put = one(self.0.changed::<bool>("anchor", statement::ANCHOR_PUT, vars).await?);
         // A purge that committed after the memory was read did not see the new row.
         let vars = Vars::new().with("memory", memory_record(memory));
-        self.0.retry_on_conflict(statement::ANCHOR_OF_GONE, vars).await?;
+        self.0.execute(statement::ANCHOR_OF_GONE, vars).await?;
         Ok(put.unwrap_or(false))
     }
 

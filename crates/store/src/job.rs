@@ -334,7 +334,7 @@ impl Jobs<'_> {
             .with("owner", owner)
             .with("fencing_token", job.fencing_token)
             .with("job", job.kind.record(&job.subject));
-        self.0.retry_on_conflict(statement::JOB_END, vars).await.map(drop)
+        self.0.execute(statement::JOB_END, vars).await
     }
 
     /// Records that a job failed. It is retried at a moment, or given up if there is none.
@@ -372,19 +372,19 @@ impl Jobs<'_> {
     async fn put_back(self, owner: &str, jobs: &[Job], vars: Vars) -> Result<(), StoreError> {
         let held = |job: &Job| Held { job: job.kind.record(&job.subject), fencing_token: job.fencing_token };
         let vars = vars.with("owner", owner).list("jobs", jobs.iter().map(held));
-        self.0.retry_on_conflict(statement::JOB_PUT_BACK, vars).await.map(drop)
+        self.0.execute(statement::JOB_PUT_BACK, vars).await
     }
 
     /// Extends all leases of an owner.
     pub async fn renew(self, owner: &str, until: Timestamp) -> Result<(), StoreError> {
         let vars = Vars::new().with("owner", owner).at("until", until);
-        self.0.retry_on_conflict(statement::JOB_RENEW, vars).await.map(drop)
+        self.0.execute(statement::JOB_RENEW, vars).await
     }
 
     /// Queues again the jobs that earlier processes of this writer held when they ended.
     pub async fn requeue_orphaned(self) -> Result<(), StoreError> {
         let vars = Vars::new().with("writer", format!("{}/", self.0.writer)).at("now", self.0.now());
-        self.0.retry_on_conflict(statement::JOB_ORPHANS, vars).await.map(drop)
+        self.0.execute(statement::JOB_ORPHANS, vars).await
     }
 
     /// The number of jobs by state.
@@ -446,7 +446,7 @@ impl Jobs<'_> {
     ) -> Result<(), StoreError> {
         let mut row = JobRow::queued(kind, subject, revision, self.0.now());
         row.payload = payload.map(serde_json::Value::Object);
-        self.0.retry_on_conflict(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
+        self.0.execute(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await
     }
 
     /// Queues jobs about subjects. An existing job of the same kind and subject stays as it is, even a dead letter.
@@ -457,7 +457,7 @@ impl Jobs<'_> {
         let due = self.0.now();
         let jobs: Vec<JobRow> =
             subjects.iter().map(|subject| JobRow::queued(kind, subject, 0, due)).collect();
-        self.0.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await.map(drop)
+        self.0.execute(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await
     }
 
     /// Makes jobs due that wait for another attempt.
@@ -467,7 +467,7 @@ impl Jobs<'_> {
         }
         let jobs: Vec<RecordId> = subjects.iter().map(|subject| kind.record(subject)).collect();
         let vars = Vars::new().with("jobs", jobs).at("now", self.0.now());
-        self.0.retry_on_conflict(statement::JOB_HASTEN, vars).await.map(drop)
+        self.0.execute(statement::JOB_HASTEN, vars).await
     }
 
     /// Reads a page of memories after an id and queues the live ones that lack vectors of their revision. Returns
@@ -501,7 +501,7 @@ impl Jobs<'_> {
             .collect();
         let count = jobs.len();
         if count > 0 {
-            self.0.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await?;
+            self.0.execute(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await?;
         }
         Ok((Some(last), count))
     }

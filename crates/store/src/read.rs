@@ -130,14 +130,14 @@ impl Store {
         take(table, &mut self.engine()?.run(statement, vars.0).await?, 0)
     }
 
-    /// The values that a writing statement returns: see [`Self::retry_on_conflict`].
+    /// The values that a writing statement returns: see [`Self::execute`].
     pub(super) async fn changed<T: SurrealValue>(
         &self,
         table: &'static str,
         statement: Statement,
         vars: Vars,
     ) -> Result<Vec<T>, StoreError> {
-        take(table, &mut self.retry_on_conflict(statement, vars).await?, 0)
+        take(table, &mut self.execute_script(statement.name, statement.text, vars).await?, 0)
     }
 
     /// The rows that a statement returns, decoded.

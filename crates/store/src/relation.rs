@@ -183,7 +183,6 @@ impl<'a> Relations<'a> {
             revisions,
             at: datetime(self.0.now()),
         };
-        self.0.retry_on_conflict(statement::SETTLED_PUT, Vars::new().with("settled", row)).await?;
-        Ok(())
+        self.0.execute(statement::SETTLED_PUT, Vars::new().with("settled", row)).await
     }
 }

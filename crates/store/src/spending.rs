@@ -42,7 +42,7 @@ impl Spending<'_> {
             tokens,
             requests,
         };
-        self.0.retry_on_conflict(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
+        self.0.execute(statement::SPENT_ADD, Vars::new().with("row", row)).await
     }
 
     /// What was spent on a day with all models together.

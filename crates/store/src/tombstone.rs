@@ -10,7 +10,6 @@ use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
     read::{Vars, Walk},
-    retry::Attempts,
     row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
     statement::{self, Statement},
     text_key::{KeyMaker, ReadText, TextKey, places_among},
@@ -490,17 +489,9 @@ impl<'a> Tombstones<'a> {
             return Ok(());
         }
         let (script, vars) = CommitScript::derived(changes, self.0.now());
-        let mut attempts = Attempts::default();
-        loop {
-            let _alone = self.0.pause().await;
-            self.0.held_keys.add(changes.new_keys());
-            match self.0.engine()?.script("tombstones", &script, vars.clone()).await.map_err(StoreError::from)
-            {
-                Ok(_) => return Ok(()),
-                Err(error) if error.is_retryable() => attempts.again().await?,
-                Err(error) => return Err(error),
-            }
-        }
+        let _alone = self.0.pause().await;
+        self.0.held_keys.add(changes.new_keys());
+        self.0.execute_script("tombstones", &script, Vars(vars)).await.map(drop)
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Tombstone>, StoreError> {
@@ -567,8 +558,7 @@ impl<'a> Tombstones<'a> {
     /// Records that tombstones are made with the secret of this home. It is about no memory, so there is no event.
     pub async fn note_secret(self) -> Result<(), StoreError> {
         let vars = Vars::new().with("id", RecordId::new("tombstone_secret", self.0.key_maker.name()));
-        let vars = vars.at("at", self.0.now());
-        Ok(self.0.engine()?.run(statement::TOMBSTONE_SECRET_PUT, vars.0).await.map(drop)?)
+        self.0.execute(statement::TOMBSTONE_SECRET_PUT, vars.at("at", self.0.now())).await
     }
 }
 

@@ -93,7 +93,7 @@ impl ExchangeVectors<'_> {
     /// Removes the vectors of exchanges.
     pub async fn remove(self, ids: &[ExchangeId]) -> Result<(), StoreError> {
         let vars = Vars::new().list("ids", ids.iter().map(record));
-        self.0.retry_on_conflict(statement::EXCHANGE_VECTOR_REMOVE, vars).await.map(drop)
+        self.0.execute(statement::EXCHANGE_VECTOR_REMOVE, vars).await
     }
 
     /// Removes the vectors of the oldest exchanges beyond `keep`. How many went.
