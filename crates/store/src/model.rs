@@ -9,7 +9,7 @@ use surrealdb::{
 use super::{
     Engine, Store, StoreError,
     read::{Vars, take},
-    row::datetime,
+    row::{datetime, signed, size},
     statement::{self, Statement},
 };
 
@@ -74,7 +74,7 @@ impl TryFrom<ModelRow> for StoredModel {
 
     fn try_from(row: ModelRow) -> Result<Self, StoreError> {
         let state = if row.state == "active" { ModelState::Active } else { ModelState::Building };
-        let model = Self::new(&row.name, usize::try_from(row.dimension).unwrap_or(0), state);
+        let model = Self::new(&row.name, size(row.dimension), state);
         if model.table != row.table {
             let reason =
                 format!("`{}` names the table `{}`, its own is `{}`", row.name, row.table, model.table);
@@ -134,7 +134,7 @@ impl Models<'_> {
         let state = if model.state == ModelState::Active { "active" } else { "building" };
         let row = ModelRow {
             name: model.name.clone(),
-            dimension: i64::try_from(model.dimension).unwrap_or(i64::MAX),
+            dimension: signed(model.dimension as u64),
             table: model.table.clone(),
             state: state.to_owned(),
             at: datetime(self.0.now()),

@@ -9,8 +9,8 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    read::{Vars, Walk},
-    row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
+    read::{Vars, Walk, one},
+    row::{Put, datetime, malformed, memory_id, memory_record, own_key, size, timestamp},
     statement::{self, Statement},
     text_key::{KeyMaker, ReadText, TextKey, places_among},
 };
@@ -86,11 +86,8 @@ impl TryFrom<Row> for Tombstone {
 
     fn try_from(row: Row) -> Result<Self, StoreError> {
         const TABLE: &str = "tombstone";
-        let Some(RecordIdKey::String(key)) = row.id.map(|id| id.key) else {
-            return Err(malformed(TABLE, "missing", "id"));
-        };
         Ok(Self {
-            key: TextKey(key),
+            key: TextKey(own_key(TABLE, row.id)?),
             memory: memory_id(TABLE, row.memory)?,
             why: Why::parse(&row.why).ok_or_else(|| malformed(TABLE, "why", &row.why))?,
             replaced_by: row.replaced_by.map(|id| memory_id(TABLE, id)).transpose()?,
@@ -532,7 +529,7 @@ impl<'a> Tombstones<'a> {
     /// The number of tombstones.
     pub async fn count(self) -> Result<usize, StoreError> {
         let counts: Vec<i64> = self.0.values("tombstone", statement::TOMBSTONE_COUNT, Vars::new()).await?;
-        Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or(0))
+        Ok(one(counts).map_or(0, size))
     }
 
     /// The tombstones to forget first: those of deleted memories before those of corrected texts, and the oldest of

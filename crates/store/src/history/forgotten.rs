@@ -6,14 +6,14 @@ use std::{
     sync::Arc,
 };
 
-use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::History;
 use crate::{
     StoreError, Write,
     changes::NewEvent,
     read::Vars,
-    row::{datetime, malformed, timestamp, unsigned},
+    row::{datetime, malformed, own_key, signed, size, timestamp},
     statement,
     text_key::KeyMaker,
 };
@@ -62,7 +62,7 @@ impl ForgottenText {
         let at = self.at.unwrap_or(now);
         Row {
             id: Some(RecordId::new(TABLE, self.key.as_str())),
-            chars: i64::try_from(self.chars).unwrap_or(i64::MAX),
+            chars: signed(self.chars as u64),
             sum: i64::from(self.sum),
             at: datetime(at),
         }
@@ -73,12 +73,9 @@ impl TryFrom<Row> for ForgottenText {
     type Error = StoreError;
 
     fn try_from(row: Row) -> Result<Self, StoreError> {
-        let Some(RecordIdKey::String(key)) = row.id.map(|id| id.key) else {
-            return Err(malformed(TABLE, "missing", "id"));
-        };
+        let key = own_key(TABLE, row.id)?;
         let sum = u32::try_from(row.sum).map_err(|_| malformed(TABLE, "sum", &row.sum.to_string()))?;
-        let chars = usize::try_from(unsigned(row.chars)).unwrap_or(usize::MAX);
-        Ok(Self { key, chars, sum, at: Some(timestamp(row.at)) })
+        Ok(Self { key, chars: size(row.chars), sum, at: Some(timestamp(row.at)) })
     }
 }
 

@@ -8,7 +8,7 @@ use super::exchange::{self, exchange_id};
 use crate::{
     Store, StoreError, StoredModel, packed,
     read::{Vars, one},
-    row::key,
+    row::{key, size},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Exchange, ExchangeId};
@@ -100,7 +100,7 @@ impl ExchangeVectors<'_> {
     pub async fn trim(self, keep: usize) -> Result<usize, StoreError> {
         let vars = Vars::new().count("keep", keep);
         let gone = one(self.0.changed::<i64>(TABLE, statement::EXCHANGE_VECTOR_TRIM, vars).await?);
-        Ok(gone.and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
+        Ok(gone.map_or(0, size))
     }
 }
 
