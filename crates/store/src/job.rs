@@ -12,8 +12,8 @@ use surrealdb::types::{Bytes, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, StoredModel, packed,
-    read::{Vars, one},
-    row::{JobRow, datetime, key, memory_id, memory_record, small, timestamp},
+    read::{Vars, one, take},
+    row::{JobRow, datetime, key, memory_id, memory_record, size, small, timestamp},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
@@ -396,11 +396,10 @@ impl Jobs<'_> {
             dead: i64,
         }
         let rows: Vec<Row> = self.0.values("job", statement::JOB_COUNTS, Vars::new()).await?;
-        let count = |n: i64| usize::try_from(n).unwrap_or(0);
         Ok(one(rows).map_or_else(JobCounts::default, |row| JobCounts {
-            queued: count(row.queued),
-            leased: count(row.leased),
-            dead: count(row.dead),
+            queued: size(row.queued),
+            leased: size(row.leased),
+            dead: size(row.dead),
         }))
     }
 
@@ -470,8 +469,8 @@ impl Jobs<'_> {
         self.0.execute(statement::JOB_HASTEN, vars).await
     }
 
-    /// Reads a page of memories after an id and queues the live ones that lack vectors of their revision. Returns
-    /// where the page ended (`None` after the last one) and how many were queued.
+    /// Reads a page of memories after an id and queues jobs about the live ones that lack vectors of their revision; an
+    /// existing job stays as it is. Returns where the page ended (`None` after the last one) and how many lack them.
     pub async fn queue_missing(
         self,
         model: &StoredModel,
@@ -479,31 +478,17 @@ impl Jobs<'_> {
         limit: usize,
     ) -> Result<(Option<MemoryId>, usize), StoreError> {
         #[derive(SurrealValue)]
-        struct Row {
-            id: RecordId,
-            revision: i64,
-            live: bool,
+        struct Page {
+            last: Option<RecordId>,
+            missing: i64,
         }
         let after = after.map_or_else(|| RecordId::new("memory", ""), memory_record);
-        let vars = Vars::new().with("after", after).limit(limit);
-        let rows: Vec<Row> = self.0.values("memory", statement::MEMORY_IDS, vars).await?;
-        let Some(last) = rows.last() else { return Ok((None, 0)) };
-        let last = memory_id("memory", last.id.clone())?;
-        let live: Vec<(MemoryId, i64)> = rows
-            .into_iter()
-            .filter(|row| row.live)
-            .map(|row| Ok((memory_id("memory", row.id)?, row.revision)))
-            .collect::<Result<_, StoreError>>()?;
-        let have = self.0.vectors().revisions_of(model, live.iter().map(|(id, _)| id)).await?;
-        let missing = live.into_iter().filter(|(id, revision)| have.get(id) != Some(revision));
-        let jobs: Vec<JobRow> = missing
-            .map(|(id, revision)| JobRow::queued(JobKind::Embed, &id.into(), small(revision), self.0.now()))
-            .collect();
-        let count = jobs.len();
-        if count > 0 {
-            self.0.execute(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await?;
-        }
-        Ok((Some(last), count))
+        let vars = Vars::new().with("after", after).limit(limit).at("now", self.0.now());
+        let mut results = self.0.models().execute(model, statement::JOB_PUT_MISSING, vars).await?;
+        let Some(Page { last: Some(last), missing }) = one(take("job", &mut results, 0)?) else {
+            return Ok((None, 0));
+        };
+        Ok((Some(memory_id("memory", last)?), size(missing)))
     }
 }
 

@@ -297,6 +297,45 @@ fn missing_vectors_are_queued_and_models_are_switched_and_dropped() {
 }
 
 #[test]
+fn a_memory_that_gets_its_vectors_meanwhile_is_not_queued_again() {
+    const MEMORIES: usize = 150;
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = std::sync::Arc::new(open(dir.path()).await);
+        let model = model(&store).await;
+        for _ in 0..MEMORIES {
+            save(&store, &memory(None)).await;
+        }
+        // As another process does what is queued while this one looks for what is not.
+        let (other, its_model) = (std::sync::Arc::clone(&store), model.clone());
+        let working = tokio::spawn(async move {
+            let mut done = Vec::new();
+            loop {
+                let jobs = other.jobs().lease("w/1", JobKind::Embed, 3, later(60)).await.unwrap();
+                if jobs.is_empty() {
+                    return done;
+                }
+                for job in jobs {
+                    let vectors = [vec![1.0; 3]];
+                    let put = other.jobs().finish_embedding("w/1", &job, &its_model, 1, &vectors, |_| ()).await;
+                    assert!(put.unwrap());
+                    done.extend(job.subject.memory().copied());
+                }
+            }
+        });
+        while !working.is_finished() {
+            store.jobs().queue_missing(&model, None, MEMORIES).await.unwrap();
+        }
+        let mut done = working.await.unwrap();
+        let count = done.len();
+        done.sort();
+        done.dedup();
+        assert_eq!((done.len(), count), (MEMORIES, MEMORIES), "each was embedded once");
+        assert_eq!(store.jobs().counts().await.unwrap(), JobCounts::default());
+    });
+}
+
+#[test]
 fn what_was_spent_and_whether_it_is_paused_is_remembered() {
     let dir = tempfile::tempdir().unwrap();
     run(async {
