@@ -189,12 +189,6 @@ struct Row {
 }
 
 #[derive(SurrealValue)]
-struct Held {
-    job: RecordId,
-    fencing_token: i64,
-}
-
-#[derive(SurrealValue)]
 struct PutVector {
     id: RecordId,
     packed: RecordId,
@@ -248,6 +242,14 @@ impl Row {
             error: self.error,
         })
     }
+}
+
+/// The parameters by which a statement finds a job, and the lease that must still be held.
+fn leased(owner: &str, job: &Job) -> Vars {
+    Vars::new()
+        .with("owner", owner)
+        .with("fencing_token", job.fencing_token)
+        .with("job", job.kind.record(&job.subject))
 }
 
 noun! {
@@ -310,10 +312,7 @@ impl Jobs<'_> {
                 }
             })
             .collect();
-        let vars = Vars::new()
-            .with("owner", owner)
-            .with("fencing_token", job.fencing_token)
-            .with("job", job.kind.record(&job.subject))
+        let vars = leased(owner, job)
             .with("memory", memory_record(memory))
             .with("queued", i64::from(job.revision))
             .with("revision", i64::from(revision))
@@ -330,11 +329,7 @@ impl Jobs<'_> {
 
     /// Ends a job that is done, or for which there is nothing to do.
     pub async fn end(self, owner: &str, job: &Job) -> Result<(), StoreError> {
-        let vars = Vars::new()
-            .with("owner", owner)
-            .with("fencing_token", job.fencing_token)
-            .with("job", job.kind.record(&job.subject));
-        self.0.execute(statement::JOB_END, vars).await
+        self.0.execute(statement::JOB_END, leased(owner, job)).await
     }
 
     /// Records that a job failed. It is retried at a moment, or given up if there is none.
@@ -347,32 +342,17 @@ impl Jobs<'_> {
     ) -> Result<(), StoreError> {
         let state = if again.is_some() { JobState::Queued } else { JobState::Dead };
         let reason = text::cut_chars(&text::one_line(reason), ERROR_CHARS_MAX).into_owned();
-        let vars = Vars::new()
+        let vars = leased(owner, job)
             .with("state", state.as_str())
             .at("due", again.unwrap_or(self.0.now()))
-            .with("error", Some(reason))
-            .with("forgive", false);
-        self.put_back(owner, std::slice::from_ref(job), vars).await
+            .with("error", reason);
+        self.0.execute(statement::JOB_FAIL, vars).await
     }
 
-    /// Gives leased jobs back without counting the attempt.
-    pub async fn release(self, owner: &str, jobs: &[Job]) -> Result<(), StoreError> {
-        if jobs.is_empty() {
-            return Ok(());
-        }
-        let vars = Vars::new()
-            .with("state", JobState::Queued.as_str())
-            .at("due", self.0.now())
-            .with("error", None::<String>)
-            .with("forgive", true);
-        self.put_back(owner, jobs, vars).await
-    }
-
-    /// Ends the leases of jobs. `vars` has their new state, when they are due, why, and whether the attempt counts.
-    async fn put_back(self, owner: &str, jobs: &[Job], vars: Vars) -> Result<(), StoreError> {
-        let held = |job: &Job| Held { job: job.kind.record(&job.subject), fencing_token: job.fencing_token };
-        let vars = vars.with("owner", owner).list("jobs", jobs.iter().map(held));
-        self.0.execute(statement::JOB_PUT_BACK, vars).await
+    /// Gives back all jobs that an owner holds, without counting the attempts.
+    pub async fn release(self, owner: &str) -> Result<(), StoreError> {
+        let vars = Vars::new().with("owner", owner).at("now", self.0.now());
+        self.0.execute(statement::JOB_RELEASE, vars).await
     }
 
     /// Extends all leases of an owner.

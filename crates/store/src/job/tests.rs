@@ -187,7 +187,9 @@ fn leases_lapse_and_failures_end_in_a_dead_letter_that_can_be_revived() {
         save(&store, &Memory { version: 1, ..saved.clone() }).await;
         let third = store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(third[0].attempts, 1, "a change begins anew");
-        store.jobs().release("b/1", &third).await.unwrap();
+        store.jobs().release("c/1").await.unwrap();
+        assert_eq!(store.jobs().counts().await.unwrap().leased, 1, "it is not another's to give back");
+        store.jobs().release("b/1").await.unwrap();
         let third = store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(third[0].attempts, 1, "given back is not tried");
         store.jobs().fail("b/1", &third[0], None, "never").await.unwrap();
