@@ -32,7 +32,6 @@ macro_rules! noun {
 mod anchor;
 mod arrangement;
 mod artifact;
-mod cache;
 mod changes;
 mod checkpoint;
 mod citation;
@@ -128,7 +127,7 @@ pub use vector::{StoredVector, Vectors};
 pub use work::{StoredEvent, StoredWork, Stray, WorkList, Works};
 pub use worker::Worker;
 
-use cerebro_core::domain::Timestamp;
+use cerebro_core::{domain::Timestamp, sync::Cached};
 
 /// The name under which the only writer of an embedded store numbers its events.
 const EMBEDDED_WRITER: &str = "local";
@@ -161,8 +160,8 @@ pub struct Store {
     /// Knows which keys tombstones have.
     held_keys: text_key::HeldKeys,
     /// Knows the former names of projects.
-    former: cache::Cache<former::Merges>,
-    forgotten_texts: cache::Cache<ForgottenTexts>,
+    former: Cached<former::Merges>,
+    forgotten_texts: Cached<ForgottenTexts>,
     /// Knows the last rows of work.
     held_works: work::HeldWorks,
 }
@@ -214,8 +213,8 @@ impl Store {
             disk_failed: tokio::sync::Notify::new(),
             key_maker: text_key::KeyMaker::new(id.as_bytes()),
             held_keys: text_key::HeldKeys::default(),
-            former: cache::Cache::default(),
-            forgotten_texts: cache::Cache::default(),
+            former: Cached::default(),
+            forgotten_texts: Cached::default(),
             held_works: work::HeldWorks::default(),
             id,
             writer,

@@ -187,15 +187,13 @@ impl Write<'_> {
 impl History<'_> {
     /// The texts that were forgotten in all sessions.
     pub async fn forgotten_texts(self) -> Result<Arc<ForgottenTexts>, StoreError> {
-        if let Some(known) = self.0.forgotten_texts.held() {
-            return Ok(known);
-        }
-        let texts = Arc::new(self.recognising(self.records_of_forgotten_texts().await?));
+        let ticket = match self.0.forgotten_texts.get() {
+            Ok(texts) => return Ok(texts),
+            Err(ticket) => ticket,
+        };
+        let texts = self.recognising(self.records_of_forgotten_texts().await?);
         // Another home may forget a text at any time.
-        if !self.0.is_shared() {
-            self.0.forgotten_texts.hold(&texts);
-        }
-        Ok(texts)
+        Ok(if self.0.is_shared() { Arc::new(texts) } else { self.0.forgotten_texts.keep(ticket, texts) })
     }
 
     /// The records of these texts, made with any secret, the latest first.
