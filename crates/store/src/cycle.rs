@@ -6,7 +6,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{
         Guarded, datetime, held, key, malformed, memory_id, memory_record, project, signed, size, small,
         timestamp, unsigned,
@@ -350,11 +350,6 @@ impl<'a> Cycles<'a> {
         let vars = Vars::new().with("memory", memory_record(memory));
         let derived: Vec<RecordId> = self.0.values(CYCLE, statement::CYCLE_DERIVED, vars).await?;
         derived.into_iter().map(|id| memory_id(CYCLE, id)).collect()
-    }
-
-    /// A page of all consolidations in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredCycle>, StoreError> {
-        self.0.page_of::<Row, _>(CYCLE, after, limit).await
     }
 
     /// All consolidations in order of id, `limit` at a time.

@@ -3,9 +3,9 @@
 //! [`Store`] is the whole: it opens, closes, commits, dumps and restores. What it holds is divided by noun. Each noun
 //! has a file, and a type that borrows the store and has the noun's queries: `store.memories()` is a [`Memories`], and
 //! `store.jobs().lease(..)` leases jobs. The methods of all nouns use the same words: `by_id` reads one row and `by_ids`
-//! several, `latest` gives the newest first, `walk` goes through all rows in order of id, and `page` reads the rows after
-//! an id. They return values of [`cerebro_core::domain`]. All of them fail if the database fails; the documentation of one
-//! names the errors only where there are others.
+//! several, `latest` gives the newest first, and `walk` goes through all rows in order of id, or reads a page of them. They
+//! return values of [`cerebro_core::domain`]. All of them fail if the database fails; the documentation of one names the
+//! errors only where there are others.
 //!
 //! Derived rows (vectors, relations, anchors, signs, jobs under way) are also written there, because they have no
 //! events. Everything else is written through [`Store::transact`]. It holds the one writer of this process from the

@@ -4,7 +4,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Page, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{datetime, memory_id, memory_record, timestamp},
     statement,
 };
@@ -114,11 +114,6 @@ impl<'a> Relations<'a> {
             .with("relations", relations.iter().map(row).collect::<Vec<Row>>());
         let put = one(self.0.changed::<bool>(TABLE, statement::RELATION_PUT, vars).await?);
         Ok(put.unwrap_or(false))
-    }
-
-    /// A page of all relations, each with its key, in order of key.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredRelation>, StoreError> {
-        self.0.page_of::<Row, _>(TABLE, after, limit).await
     }
 
     /// All relations in order of key, `limit` at a time.

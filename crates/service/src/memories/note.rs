@@ -122,7 +122,7 @@ impl Memories {
         &self,
         after: Option<&str>,
     ) -> Result<Vec<(String, StoredRelation)>, ServiceError> {
-        Ok(self.base.store.relations().page(after, PAGE_MAX).await?)
+        Ok(self.base.store.relations().walk(PAGE_MAX).page(after).await?)
     }
 
     /// Those of the memories that are here, live or not.
