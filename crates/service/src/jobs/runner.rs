@@ -6,7 +6,9 @@
 use std::{
     collections::VecDeque,
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -164,6 +166,9 @@ pub(crate) enum JobError {
     /// Today's budget is spent.
     #[error("today's budget is spent")]
     Spent,
+    /// The handler panicked. The panic's message is in the daemon's log only, because it may quote a text.
+    #[error("an internal error; the daemon's log has more")]
+    BrokeOff,
     /// The store failed. That does not count as an attempt.
     #[error(transparent)]
     Store(#[from] ServiceError),
@@ -345,6 +350,16 @@ async fn run<H: JobHandler>(handler: H, runner: Runner) {
     }
 }
 
+/// The output of a future; `None` if it panics. One job that panics must not end the loop, which does all others of its kind.
+async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    std::future::poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
+    })
+    .await
+}
+
 impl<H: JobHandler> Loop<H> {
     /// Looks at the queue once, takes jobs and does them.
     async fn round(&mut self) -> Result<Next, ServiceError> {
@@ -494,7 +509,7 @@ impl<H: JobHandler> Loop<H> {
         };
         tokio::select! {
             biased;
-            step = self.handler.step(leased, &mut self.cx) => step,
+            step = caught(self.handler.step(leased, &mut self.cx)) => step.unwrap_or(Err(JobError::BrokeOff)),
             never = renewing => never,
         }
     }
@@ -532,77 +547,14 @@ impl<H: JobHandler> Loop<H> {
             JobError::Spent => {
                 self.block(Blocked::lasting(WorkerState::Waiting(SPENT.to_owned()), HELD_OFF));
             }
+            JobError::BrokeOff => {
+                self.handler.reopen();
+                self.cx.failed_for_now(job, &JobError::BrokeOff.to_string()).await?;
+            }
         }
         Ok(false)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::sync::oneshot;
-
-    use super::*;
-    use crate::{
-        Settings,
-        use_cases::{save, with_service},
-    };
-
-    /// Asks its provider once for each job, and then fails some times to store the answer.
-    struct Storing {
-        asked: usize,
-        faults: usize,
-        done: Option<oneshot::Sender<usize>>,
-    }
-
-    impl JobHandler for Storing {
-        const KIND: JobKind = JobKind::Embed;
-        const NAME: &'static str = "a test";
-        const KEEPS_ANSWERS: bool = true;
-        /// Whether the provider has answered.
-        type Task = bool;
-
-        async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
-            Ok(Ok(()))
-        }
-
-        async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
-            Ok(Readiness::Ready { at_once: 1 })
-        }
-
-        async fn prepare(&mut self, jobs: &[Job], _cx: &Context) -> Result<Vec<Option<bool>>, ServiceError> {
-            Ok(vec![Some(false); jobs.len()])
-        }
-
-        async fn step(
-            &mut self,
-            leased: &mut VecDeque<Leased<bool>>,
-            cx: &mut Context,
-        ) -> Result<Step, JobError> {
-            let Some(Leased { job, task: is_answered }) = leased.front_mut() else { return Ok(Step::Void) };
-            if !std::mem::replace(is_answered, true) {
-                self.asked += 1;
-                return Ok(Step::More);
-            }
-            if let Some(left) = self.faults.checked_sub(1) {
-                self.faults = left;
-                return Err(StoreError::Conflict.into());
-            }
-            cx.end(job).await?;
-            if let Some(done) = self.done.take() {
-                let _ = done.send(self.asked);
-            }
-            Ok(Step::Done)
-        }
-    }
-
-    #[test]
-    fn what_a_provider_answered_is_kept_while_the_store_fails() {
-        with_service(Settings::default(), Timestamp::now, async |service| {
-            save(&service, "Answered once").await;
-            let (done, asked) = oneshot::channel();
-            service.runner.start(Storing { asked: 0, faults: 3, done: Some(done) });
-            assert_eq!(asked.await.unwrap(), 1);
-            assert_eq!(service.worker.job_counts().await.unwrap().0.depth(), 0);
-        });
-    }
-}
+mod tests;
