@@ -457,7 +457,8 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Me
     memory
 }
 
-fn live(memory: &Memory) -> Result<(), ServiceError> {
+/// Refuses a memory that is not live.
+pub(super) fn live(memory: &Memory) -> Result<(), ServiceError> {
     if memory.is_live() { Ok(()) } else { Err(ServiceError::gone(memory)) }
 }
 
