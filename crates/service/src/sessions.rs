@@ -74,8 +74,8 @@ pub struct Sessions {
 /// What is held of sessions in memory.
 #[derive(Default)]
 pub(crate) struct Held {
-    /// Sessions known to be live in the store, so that a save need not look. Changed only by who holds the writer: otherwise a
-    /// session that just ended could be remembered as live for good.
+    /// Sessions known to be live in the store, so that a save need not look. They are added, and taken out at their end, by who
+    /// holds the writer: otherwise one that just ended could be remembered as live for good.
     pub(crate) live: Mutex<BTreeSet<SessionId>>,
     /// The other homes that are at work on the same database.
     pub(crate) others: Mutex<BTreeSet<String>>,
@@ -88,11 +88,10 @@ impl Sessions {
     pub async fn start(&self, caller: &Caller, request: StartRequest) -> Result<Started, ServiceError> {
         let mut fields = Fields::default();
         let request = Start::read(&mut fields, caller, request);
-        let elsewhere = self.projects.leads_elsewhere(request.project.as_ref(), caller).await?;
+        let known = self.projects.before_write(request.project.as_ref(), caller).await?;
         let (session, resumed) =
             self.base.store.transact(&StartSession { caller, request: &request }).await?;
-        let new_project =
-            if elsewhere { self.projects.meet(Some(&session.project), caller).await? } else { None };
+        let new_project = known.and_then(|known| known.meet(Some(&session.project)));
         Ok(Started { session, resumed, new_project, redacted: fields.redacted() })
     }
 
