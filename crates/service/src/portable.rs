@@ -126,7 +126,9 @@ impl Service {
             Table::HistoryTombstone => {
                 lines(store.history().walk_of_tombstones(limit).page(after), Line::HistoryTombstone).await
             }
-            Table::PastSession => lines(store.past_sessions().walk(limit).page(after), Line::PastSession).await,
+            Table::PastSession => {
+                lines(store.past_sessions().walk(limit).page(after), Line::PastSession).await
+            }
             Table::Candidate => lines(store.candidates().walk(limit).page(after), Line::Candidate).await,
             Table::Exchange => {
                 let page = store.exchanges().walk(limit).page(after).await?;

@@ -319,7 +319,8 @@ fn a_memory_that_gets_its_vectors_meanwhile_is_not_queued_again() {
                 }
                 for job in jobs {
                     let vectors = [vec![1.0; 3]];
-                    let put = other.jobs().finish_embedding("w/1", &job, &its_model, 1, &vectors, |_| ()).await;
+                    let put =
+                        other.jobs().finish_embedding("w/1", &job, &its_model, 1, &vectors, |_| ()).await;
                     assert!(put.unwrap());
                     done.extend(job.subject.memory().copied());
                 }

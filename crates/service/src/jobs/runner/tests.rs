@@ -57,10 +57,7 @@ impl<F: FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static> JobHandler 
 }
 
 /// Runs the loop until one job is done.
-async fn one_done(
-    service: &Service,
-    step: impl FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static,
-) {
+async fn one_done(service: &Service, step: impl FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static) {
     let (done, is_done) = oneshot::channel();
     service.runner.start(Scripted { step, done: Some(done) });
     is_done.await.unwrap();
