@@ -98,9 +98,10 @@ impl Projects<'_> {
     }
 
     async fn merges(self) -> Result<Arc<Merges>, StoreError> {
-        if let Some(merges) = self.0.former.held() {
-            return Ok(merges);
-        }
+        let ticket = match self.0.former.get() {
+            Ok(merges) => return Ok(merges),
+            Err(ticket) => ticket,
+        };
         let vars = Vars::new().limit(MERGES_MAX);
         let mut merges = Merges::new();
         for row in self.0.values::<Row>("former_project", statement::FORMER_LIST, vars).await? {
@@ -108,12 +109,8 @@ impl Projects<'_> {
             let (name, into) = (of(&row.name)?, of(&row.into)?);
             merges.entry(into).or_default().insert(name);
         }
-        let merges = Arc::new(merges);
         // Another home may merge projects at any time.
-        if !self.0.is_shared() {
-            self.0.former.hold(&merges);
-        }
-        Ok(merges)
+        Ok(if self.0.is_shared() { Arc::new(merges) } else { self.0.former.keep(ticket, merges) })
     }
 }
 

@@ -172,7 +172,7 @@ impl Memories {
         let (supersedes, evidence, door) =
             (request.supersedes.clone(), request.evidence.clone(), request.door);
         let draft = draft(&mut fields, caller, request)?;
-        let elsewhere = self.projects.leads_elsewhere(draft.scope.project(), caller).await?;
+        let known = self.projects.before_write(draft.scope.project(), caller).await?;
         let mut prepared = self.prepare(draft).await;
         let draft = &prepared.draft;
         // Computed while the disk is busy.
@@ -188,8 +188,7 @@ impl Memories {
         let (written, suggested_topic_key) = tokio::join!(self.base.store.transact(&decision), suggesting);
         let Done { written, superseded, is_alone } = written?;
         let Written { memory, outcome, replaced, rewritten, noted } = written;
-        let new_project =
-            if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
+        let new_project = known.and_then(|known| known.meet(memory.scope.project()));
         let revised = rewritten.then_some(&memory);
         self.feedback.note_corrected(caller, superseded.iter().chain(revised));
         let mut similar = Vec::new();
