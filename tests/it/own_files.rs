@@ -218,8 +218,8 @@ fn without_a_record_an_entry_that_setup_did_not_write_stays_and_is_named() {
     let claude = home.write(".claude.json", own);
     let settings = home.write(".claude/settings.json", rules);
     let codex = home.write(".codex/config.toml", toml);
-    let notes =
-        home.write(".claude/CLAUDE.md", "# Mine\n\n<!-- cerebro:begin -->\nold\n<!-- cerebro:end -->\n");
+    let block = "# Mine\n\n<!-- cerebro:begin -->\nold\n<!-- cerebro:end -->\n";
+    let notes = home.write(".claude/CLAUDE.md", block);
     for words in [&["unsetup", "claude-code"][..], &["unsetup", "codex"], &["uninstall"]] {
         let done = home.run(words);
         let named =
@@ -228,10 +228,14 @@ fn without_a_record_an_entry_that_setup_did_not_write_stays_and_is_named() {
         done.success();
         assert_eq!((read(&claude), read(&codex), read(&settings)), (own.into(), toml.into(), rules.into()));
     }
-    assert_eq!(read(&notes), "# Mine\n", "a marked block is ours");
+    assert_eq!(read(&notes), block, "instructions stay with the entry that they may belong to");
+    let done = home.run(&["unsetup", "claude-code"]);
+    assert!(done.stderr.contains("Cerebro's text in ~/.claude/CLAUDE.md"), "{done:?}");
+    fs::remove_file(&claude).unwrap();
+    home.run(&["unsetup", "claude-code"]).success();
+    assert_eq!(read(&notes), "# Mine\n", "a block without an entry is ours");
 
     // Entries that are exactly as setup writes them are known without the record, too.
-    fs::remove_file(&claude).unwrap();
     fs::remove_file(&settings).unwrap();
     home.run(&["setup", "claude-code", "--allow"]).success();
     fs::remove_file(home.data().join("setup/claude-code.json")).unwrap();

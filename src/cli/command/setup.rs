@@ -15,7 +15,7 @@ use crate::mcp::TOOLS;
 use crate::setup::machine::{COMPLETIONS_RECORD, SERVICE_RECORD};
 use crate::setup::skill::SKILLS_RECORD;
 use crate::setup::{
-    self, AGENTS, Agent, Change, Invocation, Part, Record, SetupError, Target, UserFolders, command_in,
+    self, AGENTS, Agent, Change, Invocation, Left, Part, Record, SetupError, Target, UserFolders, command_in,
     plugin, short, text_of, tools_of,
 };
 use cerebro_core::domain::Run;
@@ -220,10 +220,20 @@ impl AgentFiles {
     /// What a removal leaves in the agent's files, for people.
     pub(super) fn left_alone(&self) -> Result<Vec<String>> {
         let left = setup::left_alone(&self.targets, self.record.as_ref())?;
-        let words = |(path, keys): &(PathBuf, String)| {
-            format!("left alone, since this home did not set it up: `{keys}` in {}", self.setup.short(path))
+        let words = |Left { path, keys }: &Left| {
+            let keys = keys.iter().map(|keys| format!("`{keys}`")).collect::<Vec<_>>().join(", ");
+            let place = if keys.is_empty() { "Cerebro's text".to_owned() } else { keys };
+            format!("left alone, since this home did not set it up: {place} in {}", self.setup.short(path))
         };
-        Ok(left.iter().map(words).collect())
+        let mut words: Vec<String> = left.iter().map(words).collect();
+        if !words.is_empty() {
+            words.push(format!(
+                "if you want it removed, take it out by hand; if another home set it up, `cerebro --home DIR unsetup {}` \
+                 takes it out",
+                self.agent.name
+            ));
+        }
+        Ok(words)
     }
 
     pub(super) fn named(context: &CommandContext, name: &str) -> Result<Self> {
@@ -246,7 +256,7 @@ impl AgentFiles {
         Ok(states)
     }
 
-    /// Whether the agent's file has exactly the server's entry that this program writes for this home.
+    /// Whether the agent's file has the server's entry that this program writes for this home.
     pub(super) fn is_set_up(&self) -> Result<bool> {
         Ok(self.package.is_some() || setup::is_set_up(&self.targets)?)
     }
