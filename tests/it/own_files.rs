@@ -102,6 +102,32 @@ fn a_file_at_the_path_of_a_note_stays() {
 }
 
 #[test]
+fn no_note_is_written_through_a_link_in_place_of_a_folder() {
+    let vault = Vault::new();
+    let (folder, elsewhere) = (vault.dir.join("demo"), vault.home.work().join("elsewhere"));
+    fs::rename(&folder, &elsewhere).unwrap();
+    symlink(&elsewhere, &folder).unwrap();
+    vault.home.run(&["update", &vault.id, "--title", "The booby"]).success();
+    vault.home.agent().save("The petrel", "It flies.");
+    let before: Vec<_> = fs::read_dir(&elsewhere).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    for is_link in [true, false] {
+        let done = vault.export();
+        let named = format!("{} was skipped: it is where a folder of notes belongs", folder.display());
+        assert_eq!((done.code(), done.stderr.matches(&named).count()), (1, 1), "{done:?}");
+        let after: Vec<_> =
+            fs::read_dir(&elsewhere).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(after, before);
+        fs::remove_file(&folder).unwrap();
+        if is_link {
+            // A file in the same place stops only the notes of its project, too.
+            fs::write(&folder, "mine").unwrap();
+        }
+    }
+    assert_eq!(vault.export().code(), 0);
+    assert!(read(&folder.join(format!("the-booby-{}.md", vault.id))).contains("It dives."));
+}
+
+#[test]
 fn an_unchanged_note_follows_its_memory_with_what_was_added_to_its_front_matter() {
     let vault = Vault::new();
     edit(&vault.note, "aliases:\n", "status: read\naliases:\n  - \"Solan goose\"\n");
