@@ -64,7 +64,8 @@ pub struct SetupArgs {
 /// Remove Cerebro from an agent's files
 ///
 /// A file that nobody has changed since gets its former text back, byte for byte. From any other file, exactly what
-/// was added is removed. The memory stays.
+/// was added is removed. Without the record of a set-up from this home, what `setup` would not write just so stays and is
+/// named. The memory stays.
 #[derive(Debug, Args)]
 pub struct UnsetupArgs {
     /// The agent
@@ -447,7 +448,8 @@ fn list(context: &CommandContext) -> Result<Outcome> {
     let user = user_home().ok_or(HomeError::Unknown)?;
     let folders = UserFolders::of(user);
     let mut table = Table::new(AGENT_COLUMNS);
-    let (mut rows, mut is_missing, mut outcome) = (Vec::new(), false, Outcome::Done);
+    let (mut rows, mut outcome) = (Vec::new(), Outcome::Done);
+    let (mut is_missing, mut is_any) = (false, false);
     for agent in &AGENTS {
         let (agent_files, fault) = AgentFiles::and_fault(context, agent)?;
         let is_installed = agent.is_installed(&folders);
@@ -466,14 +468,17 @@ fn list(context: &CommandContext) -> Result<Outcome> {
         }
         rows.push(row);
         is_missing |= is_installed && parts.is_empty();
+        is_any |= !parts.is_empty();
         table.add(agent_row(agent.name, is_installed, &parts, agent_files.setup.short(&path)));
     }
     context.output.json(&json!({ "agents": rows }))?;
     context.output.table(&table, "no agents")?;
     context.output.note(if is_missing {
-        "next: `cerebro setup AGENT` sets one up, `cerebro setup --all` those found here; each change is shown first"
-    } else {
+        "next: `cerebro setup --all` sets up those found here, after showing each change; `cerebro setup AGENT` sets one up"
+    } else if is_any {
         "`cerebro setup AGENT` sets another one up, `--check` says whether it works"
+    } else {
+        "none was found here; `cerebro setup AGENT` sets one up all the same"
     });
     Ok(outcome)
 }

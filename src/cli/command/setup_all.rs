@@ -32,7 +32,10 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
         if !faults.is_empty() {
             return Ok(Outcome::Short);
         }
-        context.output.note("no agent was found here; `cerebro setup AGENT` sets one up all the same");
+        context.output.note(
+            "no agent was found here; `cerebro setup` lists those that it knows, and `cerebro setup AGENT` sets one up \
+             all the same",
+        );
         return Ok(Outcome::Done);
     }
     let changes = || found.iter().flat_map(|found| &found.plan.changes);
