@@ -189,8 +189,9 @@ impl Server {
 fn ours<'a>(target: &'a Target, text: &str, server: Server) -> Vec<&'a Piece> {
     let is_ours = |piece: &&Piece| match &piece.content {
         _ if server == Server::Others => false,
-        Content::Text(_) | Content::Default { .. } => true,
-        Content::Element { mark: Mark::Command { .. }, .. } => true,
+        Content::Text(_) | Content::Default { .. } | Content::Element { mark: Mark::Command { .. }, .. } => {
+            true
+        }
         Content::Element { .. } => server == Server::Ours,
         Content::Entry { path, value } => {
             let is_exact = || target.format.value_at(text, path).as_ref() == Some(value);
