@@ -24,7 +24,9 @@ use std::path::{Path, PathBuf};
 pub use agent::{AGENTS, Agent, GUIDE, INSTRUCTIONS};
 pub use connection::{command_in, tools_of};
 pub use piece::{Part, PieceError, Target};
-pub use plan::{Change, Left, apply_setup, apply_unsetup, is_set_up, left_alone, plan_setup, plan_unsetup};
+pub use plan::{
+    Change, Left, apply_setup, apply_unsetup, is_set_up, left_alone, plan_setup, plan_unsetup, taken_along,
+};
 pub use record::Record;
 pub use user_folders::{Invocation, UserFolders, quoted, short};
 

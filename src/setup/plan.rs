@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use similar::TextDiff;
 
 use super::piece::{Content, Format, Mark, Part, Piece, Target};
@@ -170,17 +171,44 @@ impl Server {
                 let Some(path) = piece.content.path() else { continue };
                 let text = file::read(&target.path)?.unwrap_or_default();
                 let Some(present) = target.format.value_at(&text, path) else { continue };
-                // Some agents have permissions in the same entry.
-                let forms: [&[Part]; 2] = [&[Part::Server], &[Part::Server, Part::Permissions]];
-                let is_exact = forms.iter().any(|parts| {
-                    let put = target.format.put("", &target.pieces_of(|part| parts.contains(&part)));
-                    put.is_ok_and(|put| target.format.value_at(&put, path).as_ref() == Some(&present))
-                });
+                let forms = [entry_of(target, path, &[]), entry_of(target, path, &[Part::Permissions])];
+                let is_exact = forms.contains(&Some(present));
                 return Ok(if is_exact { Self::Ours } else { Self::Others });
             }
         }
         Ok(Self::Missing)
     }
+}
+
+/// The server's entry at a path of keys as setup writes it. Some agents have other parts in the same entry.
+fn entry_of(target: &Target, path: &[String], beside: &[Part]) -> Option<Value> {
+    let put = target.format.put("", &target.pieces_of(|part| part == Part::Server || beside.contains(&part)));
+    target.format.value_at(&put.ok()?, path)
+}
+
+/// What a planned removal takes out with the server's entry although setup does not write it, such as a user's variables.
+pub fn taken_along(targets: &[Target], changes: &[Change]) -> Vec<Left> {
+    let mut all = Vec::new();
+    for (target, change) in targets.iter().zip(changes) {
+        let servers = target.pieces_of(|part| part == Part::Server);
+        for path in servers.iter().filter_map(|piece| piece.content.path()) {
+            let keys_in = |entry: Option<Value>| -> Vec<String> {
+                entry.iter().filter_map(Value::as_object).flat_map(|entry| entry.keys().cloned()).collect()
+            };
+            let present = |text: &Option<String>| {
+                keys_in(text.as_ref().and_then(|text| target.format.value_at(text, path)))
+            };
+            let (own, after) =
+                (keys_in(entry_of(target, path, &[Part::Permissions])), present(&change.after));
+            let mut keys = present(&change.before);
+            keys.retain(|key| !own.contains(key) && !after.contains(key));
+            if !keys.is_empty() {
+                let keys = keys.iter().map(|key| format!("{}.{key}", path.join("."))).collect();
+                all.push(Left { path: change.path.clone(), keys });
+            }
+        }
+    }
+    all
 }
 
 /// The pieces in a text that are Cerebro's without a record. The server's entry decides: where it is not ours,
@@ -201,7 +229,7 @@ fn ours<'a>(target: &'a Target, text: &str, server: Server) -> Vec<&'a Piece> {
     target.pieces.iter().filter(is_ours).collect()
 }
 
-/// What a removal without a record leaves in a file, because somebody else may have written it.
+/// Places in a file that somebody else may have written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     pub path: PathBuf,

@@ -53,6 +53,25 @@ fn without_a_record_an_entry_with_keys_of_a_person_stays_and_is_named() {
 }
 
 #[test]
+fn what_a_person_added_to_a_recorded_entry_is_named_when_it_goes() {
+    for (agent, file, keys) in [AGENTS[0], AGENTS[4], AGENTS[7]] {
+        let home = Home::new();
+        let path = home.write(file, "{\"n\": 1}\n");
+        home.run(&["setup", agent, "--allow"]).success();
+        let mut whole: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        whole[keys[0]][keys[1]]["timeout"] = json!(9);
+        fs::write(&path, whole.to_string()).unwrap();
+        for words in [&["unsetup", agent, "--dry-run"][..], &["uninstall"]] {
+            let done = home.run(words);
+            let named = format!("`{}.timeout` in ~/{file}", keys.join("."));
+            assert!(done.stderr.contains(&named), "{agent}: {done:?}");
+        }
+        let left: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(left, json!({"n": 1}), "{agent}");
+    }
+}
+
+#[test]
 fn a_setup_of_another_home_stays_whole() {
     for (agent, file, keys) in AGENTS {
         let home = Home::new();

@@ -221,11 +221,8 @@ impl AgentFiles {
     /// What a removal leaves in the agent's files, for people.
     pub(super) fn left_alone(&self) -> Result<Vec<String>> {
         let left = setup::left_alone(&self.targets, self.record.as_ref())?;
-        let words = |Left { path, keys }: &Left| {
-            let keys = keys.iter().map(|keys| format!("`{keys}`")).collect::<Vec<_>>().join(", ");
-            let place = if keys.is_empty() { "Cerebro's text".to_owned() } else { keys };
-            format!("left alone, since this home did not set it up: {place} in {}", self.setup.short(path))
-        };
+        let words =
+            |left: &Left| format!("left alone, since this home did not set it up: {}", self.place(left));
         let mut words: Vec<String> = left.iter().map(words).collect();
         if !words.is_empty() {
             words.push(format!(
@@ -235,6 +232,20 @@ impl AgentFiles {
             ));
         }
         Ok(words)
+    }
+
+    /// What a planned removal takes out although `setup` did not write it, for people.
+    pub(super) fn taken_along(&self, changes: &[Change]) -> Vec<String> {
+        let taken = setup::taken_along(&self.targets, changes);
+        let words =
+            |taken| format!("goes with the entry, though `setup` did not write it: {}", self.place(taken));
+        taken.iter().map(words).collect()
+    }
+
+    fn place(&self, left: &Left) -> String {
+        let keys = left.keys.iter().map(|keys| format!("`{keys}`")).collect::<Vec<_>>().join(", ");
+        let what = if keys.is_empty() { "Cerebro's text" } else { keys.as_str() };
+        format!("{what} in {}", self.setup.short(&left.path))
     }
 
     pub(super) fn named(context: &CommandContext, name: &str) -> Result<Self> {
@@ -421,6 +432,7 @@ pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> 
     let agent_files = AgentFiles::named(context, &args.agent)?;
     let changes = agent_files.plan_removal()?;
     let mut notes = agent_files.left_alone()?;
+    notes.extend(agent_files.taken_along(&changes));
     if !args.dry_run {
         let kept = agent_files.apply_removal(&changes)?;
         notes.extend(kept.iter().map(|path| format!("the backup stays: {}", agent_files.setup.short(path))));

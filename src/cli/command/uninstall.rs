@@ -191,6 +191,7 @@ fn take_agent(
     let mut notes: Vec<String> = package.into_iter().collect();
     notes.extend(agent_files.left_alone()?);
     let changes = agent_files.plan_removal()?;
+    notes.extend(agent_files.taken_along(&changes));
     let kept = if run.is_dry() { Vec::new() } else { agent_files.apply_removal(&changes)? };
     notes.extend(kept.iter().map(|path| format!("the backup stays: {}", setup.short(path))));
     Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
