@@ -237,8 +237,9 @@ impl AgentFiles {
     /// What a planned removal takes out although `setup` did not write it, for people.
     pub(super) fn taken_along(&self, changes: &[Change]) -> Vec<String> {
         let taken = setup::taken_along(&self.targets, changes);
-        let words =
-            |taken| format!("goes with the entry, though `setup` did not write it: {}", self.place(taken));
+        let words = |taken: &Left| {
+            format!("goes with the entry, though `setup` did not write it: {}", self.place(taken))
+        };
         taken.iter().map(words).collect()
     }
 
