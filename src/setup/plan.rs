@@ -256,7 +256,7 @@ pub fn left_alone(targets: &[Target], record: Option<&Record>) -> Result<Vec<Lef
                 continue;
             }
             // In a malformed file nothing is found, and nothing is removed.
-            if target.format.take(&text, &[piece], None).is_ok_and(|taken| taken == text) {
+            if !target.format.take(&text, &[piece], None).is_ok_and(|taken| taken != text) {
                 continue;
             }
             let left = left.get_or_insert_with(|| Left { path: target.path.clone(), keys: Vec::new() });
