@@ -157,7 +157,9 @@ fn put_element(root: &CstObject, path: &[String], value: &Value, mark: &Mark) ->
     if present.len() == 1 && present[0].to_serde_value().as_ref() == Some(value) {
         return Ok(());
     }
-    present.into_iter().for_each(|element| remove_marked(element, value, mark));
+    for element in present {
+        remove_marked(element, value, mark);
+    }
     list.append(input(value));
     Ok(())
 }
@@ -199,7 +201,9 @@ fn take_element(root: &CstObject, path: &[String], value: &Value, mark: &Mark, b
     ours.retain(|node| !is_old(node));
     // A list that was empty before belongs to the user.
     let is_any = !ours.is_empty();
-    ours.into_iter().for_each(|element| remove_marked(element, value, mark));
+    for element in ours {
+        remove_marked(element, value, mark);
+    }
     if is_any && list.elements().is_empty() && base_at(base, path).is_none() {
         remove(root, path);
         prune(root, path, base);
