@@ -178,6 +178,17 @@ impl Daemon {
         self.begun(given, evidence.then_some("evidence"), find_ids(evidence)).await
     }
 
+    /// The whole id of the memory that is meant. `hint` says what else the command takes.
+    ///
+    /// # Errors
+    /// See [`Self::memory_id`].
+    pub async fn memory_id_or(&self, given: &str, hint: &str) -> Result<String> {
+        match MemoryId::parse(given) {
+            Ok(id) => Ok(id.as_str().to_owned()),
+            Err(_) => self.begun(given, None, hint).await,
+        }
+    }
+
     /// The whole id that begins so. `which` is the argument that asks for ids of others than memories.
     async fn begun(&self, given: &str, which: Option<&'static str>, hint: &str) -> Result<String> {
         let Some(prefix) = prefix(given) else {

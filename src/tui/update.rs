@@ -219,7 +219,8 @@ fn saved(state: &mut State, saved: &Saved) {
     if let Some((_, file)) = state.memories.draft.take() {
         state.commands.push(Command::Remove(file));
     }
-    state.notify(format!("{} (revision {})", saved.outcome.line(), saved.revision));
+    let ignored: String = saved.ignored.iter().map(|part| format!("; left out of {}", part.line())).collect();
+    state.notify(format!("{} (revision {}){ignored}", saved.outcome.line(), saved.revision));
     memories::refresh(state);
 }
 

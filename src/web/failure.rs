@@ -156,9 +156,18 @@ fn refused(refusal: Refusal) -> Failure {
             "cerebro doctor finds the cause; cerebro daemon logs shows details.",
         ),
     };
-    let message = refusal.message.trim_end_matches('.');
+    let message =
+        refusal.argument().map_or(refusal.message, |argument| argument.words(Some(&label(&argument.name))));
+    let message = message.trim_end_matches('.');
     let words = format!("{message}. {next}");
     Failure { code: Some(code), ..Failure::new(status, title, words.trim()) }
+}
+
+/// An argument's name as the page's forms have it.
+fn label(argument: &str) -> String {
+    let words = argument.replace('_', " ");
+    let mut rest = words.chars();
+    rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
 }
 
 impl IntoResponse for Failure {
@@ -184,5 +193,11 @@ mod tests {
         let failure = Failure::from(CallError::Refused(refusal));
         assert_eq!(failure.status, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(failure.words, "it is being built. Try again in a minute.");
+        let refusal = Refusal {
+            code: Some(Code::InvalidArgument),
+            message: "argument `valid_until` = `x`: no date".to_owned(),
+            data: serde_json::json!({ "argument": "valid_until", "value": "x", "problem": "no date" }),
+        };
+        assert_eq!(Failure::from(CallError::Refused(refusal)).words, "Valid until `x`: no date.");
     }
 }

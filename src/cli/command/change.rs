@@ -27,7 +27,14 @@ pub struct ManyArgs {
     /// The ids of memories, or their first characters
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
+    /// What an unknown id is answered with, in place of where ids are shown.
+    #[arg(skip)]
+    hint: Option<&'static str>,
 }
+
+/// What `restore` takes.
+const RESTORED: &str = "`restore` takes the ids of deleted memories, which `cerebro list --deleted` shows, or the file of \
+    one backup: a path, or a name that `cerebro backup list` shows";
 
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
@@ -49,7 +56,7 @@ impl RestoreArgs {
 
     /// The memories, if no backup is named.
     pub fn many(self) -> ManyArgs {
-        ManyArgs { ids: self.what }
+        ManyArgs { ids: self.what, hint: Some(RESTORED) }
     }
 }
 
@@ -91,7 +98,7 @@ where
 {
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut changed = Vec::new();
-    for id in whole_ids(&daemon, &args.ids).await? {
+    for id in whole_ids(&daemon, &args.ids, args.hint).await? {
         changed.push(daemon.read(Request::new(operation).with("id", id)).await?);
     }
     print_json(context, changed.iter().map(Received::raw))?;
@@ -104,10 +111,13 @@ where
 }
 
 /// Resolves all ids, without duplicates, before the first memory is changed.
-async fn whole_ids(daemon: &Daemon, given: &[String]) -> Result<Vec<String>> {
+async fn whole_ids(daemon: &Daemon, given: &[String], hint: Option<&str>) -> Result<Vec<String>> {
     let mut ids: Vec<String> = Vec::new();
     for given in given {
-        let id = daemon.memory_id(given).await?;
+        let id = match hint {
+            Some(hint) => daemon.memory_id_or(given, hint).await?,
+            None => daemon.memory_id(given).await?,
+        };
         if !ids.contains(&id) {
             ids.push(id);
         }
@@ -138,7 +148,7 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
         }
         chosen.ids()
     } else {
-        let ids = whole_ids(&daemon, &args.ids).await?;
+        let ids = whole_ids(&daemon, &args.ids, None).await?;
         let which = if let [id] = ids.as_slice() { format!("memory {id}") } else { counted(&ids) };
         let question = format!("Remove {which} with all revisions for good?");
         if args.hard && !args.yes && !context.output.confirm(&question)? {

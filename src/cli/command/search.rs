@@ -63,7 +63,8 @@ pub struct SearchArgs {
     /// Show the parts of each hit's score
     #[arg(long)]
     explain: bool,
-    /// Leave out this part of the score: words, meaning, neighbours, session or opening
+    /// Leave out this part of the score: words, meaning, neighbours, session, opening, used or
+    /// related
     #[arg(long, value_name = "PART")]
     without: Option<String>,
 }

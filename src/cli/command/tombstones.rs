@@ -22,7 +22,7 @@ pub struct TombstonesArgs {
     /// Do not ask first; needed without a terminal
     #[arg(long, requires = "forget")]
     yes: bool,
-    /// Show at most N
+    /// Show at most N, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 50, conflicts_with = "forget",
         value_parser = within(1..=TOMBSTONES_LISTED_MAX))]
     limit: usize,

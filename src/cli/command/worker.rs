@@ -114,14 +114,18 @@ pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcom
     if is_pause && worker.state != "paused" {
         context.output.note("it pauses after its present job");
     }
-    if !wait || is_done(&worker) {
+    let is_off = worker.state == "off";
+    if wait && !is_done(&worker) {
+        context.output.warn(&cannot_go_on(&worker));
+    } else if is_off && worker.detail.is_none() {
+        context.output.note("no model is set, so searches are by words");
+    } else {
         return Ok(Outcome::Done);
     }
-    context.output.warn(&cannot_go_on(&worker));
     if let Some(words) = next_step(&worker) {
         context.output.note(&words);
     }
-    Ok(Outcome::Short)
+    Ok(if wait { Outcome::Short } else { Outcome::Done })
 }
 
 /// Why nothing more is done.
@@ -137,7 +141,7 @@ fn next_step(worker: &Worker) -> Option<String> {
     match worker.state.raw() {
         "paused" => Some("`cerebro worker resume` resumes it".to_owned()),
         "off" if worker.detail.is_none() => {
-            Some("`cerebro model use NAME` sets one; `cerebro model list` lists them".to_owned())
+            Some("`cerebro model install NAME` installs one; `cerebro model list` lists them".to_owned())
         }
         _ => Some(shown(&worker.detail)).filter(|why| !why.is_empty()),
     }

@@ -159,7 +159,8 @@ pub(in crate::web) async fn save(
     let question = draft.question(&id, &before);
     let refused = match shared.backend.change_and_read(of::Update, question).await {
         Ok(answer) => {
-            let done = answer.outcome.line();
+            let is_whole = answer.ignored.is_empty();
+            let done = if is_whole { answer.outcome.line() } else { "updated-without".to_owned() };
             return Ok(
                 Redirect::to(&link::with_query(&link::memory(&id), &[("done", &done)])).into_response()
             );
