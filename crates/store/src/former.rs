@@ -101,6 +101,7 @@ impl Projects<'_> {
         if let Some(merges) = self.0.former.held() {
             return Ok(merges);
         }
+        let changes = self.0.former.changes();
         let vars = Vars::new().limit(MERGES_MAX);
         let mut merges = Merges::new();
         for row in self.0.values::<Row>("former_project", statement::FORMER_LIST, vars).await? {
@@ -111,7 +112,7 @@ impl Projects<'_> {
         let merges = Arc::new(merges);
         // Another home may merge projects at any time.
         if !self.0.is_shared() {
-            self.0.former.hold(&merges);
+            self.0.former.hold(&merges, changes);
         }
         Ok(merges)
     }

@@ -372,6 +372,9 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
         batch = lines.batch(&mut report)?;
     }
     progress.finish_and_clear();
+    if !args.dry_run {
+        daemon.read(Request::new(of::Import).with("end", true)).await?;
+    }
     daemon.close().await;
     print(context, &mut report)
 }

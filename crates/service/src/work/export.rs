@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    draft::{packed, unpacked},
-    forget::holds_json,
+    draft::{holds_json, packed, unpacked},
 };
 use crate::{
     Journal, ServiceError, history,

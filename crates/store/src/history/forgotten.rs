@@ -193,10 +193,11 @@ impl History<'_> {
         if let Some(known) = self.0.forgotten_texts.held() {
             return Ok(known);
         }
+        let changes = self.0.forgotten_texts.changes();
         let texts = Arc::new(self.recognising(self.records_of_forgotten_texts().await?));
         // Another home may forget a text at any time.
         if !self.0.is_shared() {
-            self.0.forgotten_texts.hold(&texts);
+            self.0.forgotten_texts.hold(&texts, changes);
         }
         Ok(texts)
     }
