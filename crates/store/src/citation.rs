@@ -120,7 +120,8 @@ impl Write<'_> {
         let cited = claim.evidence.iter().map(|cited| cited.exchange);
         let asked: Vec<(HistoryTombstone, ExchangeId)> =
             cited.map(|exchange| (HistoryTombstone::of_citation(&memory, &exchange), exchange)).collect();
-        let tombstones: Vec<HistoryTombstone> = asked.iter().map(|(tombstone, _)| tombstone.clone()).collect();
+        let tombstones: Vec<HistoryTombstone> =
+            asked.iter().map(|(tombstone, _)| tombstone.clone()).collect();
         let removed = self.store().history().tombstones_among(&tombstones).await?;
         Ok(asked.into_iter().filter(|(one, _)| removed.contains(one)).map(|(_, exchange)| exchange).collect())
     }

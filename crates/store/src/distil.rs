@@ -244,12 +244,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    fn put_decided(
-        &mut self,
-        candidate: &Candidate,
-        session: &PastSession,
-        uncited: &BTreeSet<ExchangeId>,
-    ) {
+    fn put_decided(&mut self, candidate: &Candidate, session: &PastSession, uncited: &BTreeSet<ExchangeId>) {
         let kind = match candidate.state {
             CandidateState::Accepted => EventKind::CandidateAccepted,
             CandidateState::Rejected | CandidateState::Waiting => EventKind::CandidateRejected,

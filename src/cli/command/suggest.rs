@@ -21,7 +21,13 @@ pub async fn for_unknown(daemon: &Daemon, project: Option<&str>, kind: Option<&s
         let answer = daemon.read(Request::new(of::Projects)).await?;
         let known: Vec<Count> = answer.projects.iter().map(|one| (one.project.raw(), one.memories)).collect();
         let wanted = Project::stored(project);
-        said.extend(unknown("memory", "project", (project, &wanted), &known, "`cerebro projects` lists them"));
+        said.extend(unknown(
+            "memory",
+            "project",
+            (project, &wanted),
+            &known,
+            "`cerebro projects` lists them",
+        ));
     }
     if let Some(kind) = kind {
         let answer = daemon.read(Request::new(of::Types)).await?;

@@ -140,7 +140,8 @@ impl Dialect {
     /// missing.
     pub fn read(self, body: &Value) -> Option<Reply> {
         let count = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text =
+            |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (text, tokens) = match self {
             Self::OpenAi => (text("/choices/0/message/content"), count("/usage/total_tokens")),
             Self::Ollama => {

@@ -71,7 +71,13 @@ pub struct Llm {
 impl Llm {
     /// A model, reached over a connection to its provider.
     pub fn new(dialect: Dialect, model: &str, connection: Connection) -> Self {
-        Self { dialect, model: model.to_owned(), connection, has_own_temperature: Arc::default(), needs_room: Arc::default() }
+        Self {
+            dialect,
+            model: model.to_owned(),
+            connection,
+            has_own_temperature: Arc::default(),
+            needs_room: Arc::default(),
+        }
     }
 
     /// `provider/model`, as it is stored with its answers.
@@ -121,7 +127,8 @@ impl Llm {
         let body = self.connection.accept(reply, &ask.turns)?;
         let body: Value =
             serde_json::from_slice(&body).map_err(|_| self.connection.later("its answer is not JSON"))?;
-        let reply = self.dialect.read(&body).ok_or_else(|| self.connection.later("its answer lacks a text"))?;
+        let reply =
+            self.dialect.read(&body).ok_or_else(|| self.connection.later("its answer lacks a text"))?;
         if reply.end == End::CutOff {
             self.needs_room.store(true, Ordering::Relaxed);
         }

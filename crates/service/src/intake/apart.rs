@@ -11,7 +11,7 @@ use super::{
     walk::{Found, Stat},
 };
 use crate::{ServiceError, lock};
-use cerebro_core::domain::{SourceState, Timestamp};
+use cerebro_core::domain::{HistoryTombstone, SourceState, Timestamp, native_digest};
 use cerebro_core::text;
 use cerebro_transcript::{Agent, Counts};
 
@@ -82,7 +82,9 @@ impl Intake {
             Err(Trouble::Source(_)) => return Ok(()),
             Err(error) => return Err(error),
         };
-        if let Some(mut source) = self.history.source(found.agent, &key).await?.filter(|_| words != IN_ANOTHER) {
+        if let Some(mut source) =
+            self.history.source(found.agent, &key).await?.filter(|_| words != IN_ANOTHER)
+        {
             let standing = SourceProgress::of(found.agent, &key, Counts::default());
             let read = standing.read(None, SourceState::Excluded, Some(words));
             (source.state, source.error) = (SourceState::Excluded, read.to_source().error);
@@ -98,7 +100,8 @@ impl Intake {
         let mut missing = firsts.len();
         for some in firsts.chunks(IDS) {
             let ids: Vec<&str> = some.iter().map(String::as_str).collect();
-            let mut stored: Vec<String> = self.history.owners(&ids).await?.into_iter().map(|(id, _)| id).collect();
+            let mut stored: Vec<String> =
+                self.history.owners(&ids).await?.into_iter().map(|(id, _)| id).collect();
             stored.extend(self.forgotten_among(&ids).await?);
             stored.sort_unstable();
             stored.dedup();
@@ -109,7 +112,6 @@ impl Intake {
 
     /// Those of these native ids of which the exchange was forgotten.
     async fn forgotten_among(&self, ids: &[&str]) -> Result<Vec<String>, ServiceError> {
-        use cerebro_core::domain::{HistoryTombstone, native_digest};
         let tombstone = |id: &str| HistoryTombstone::of_turn(&native_digest(id));
         let asked: Vec<HistoryTombstone> = ids.iter().map(|id| tombstone(id)).collect();
         let buried = self.base.store.history().tombstones_among(&asked).await?;
@@ -137,6 +139,66 @@ impl Intake {
         let mut progress = lock(&self.state.progress);
         for (path, words) in &apart {
             progress.failed(path, words);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, ops::Range};
+
+    use super::*;
+    use crate::{
+        history::tests::{session, with_service},
+        intake::{settings::HistorySettings, take::Pass},
+    };
+
+    /// A transcript of one session, with some of its turns.
+    fn turns(numbers: Range<u32>) -> String {
+        let line = |n: u32, kind: &str| {
+            format!(
+                "{{\"type\":\"{kind}\",\"uuid\":\"{kind}{n}\",\"sessionId\":\"s\",\
+                 \"timestamp\":\"2026-01-02T03:04:05Z\",\"message\":{{\"role\":\"{kind}\",\"content\":\"turn {n}\"}}}}\n"
+            )
+        };
+        numbers.map(|n| line(n, "user") + &line(n, "assistant")).collect()
+    }
+
+    fn found(path: &Path) -> Found {
+        let stat = Stat::from(&fs::metadata(path).unwrap());
+        let (agent, form) = (Agent::ClaudeCode, Form::Lines);
+        Found { agent, form, path: path.to_path_buf(), session: "s".to_owned(), stat }
+    }
+
+    #[test]
+    fn what_only_the_shorter_of_two_files_has_is_named() {
+        for long_comes_first in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let (long, short) = (folder.path().join("long.jsonl"), folder.path().join("short.jsonl"));
+            fs::write(&long, turns(0..4)).unwrap();
+            fs::write(&short, turns(3..6)).unwrap();
+            with_service(async |service| {
+                let intake = &service.intake;
+                intake.know().await.unwrap();
+                let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
+                let files = if long_comes_first { [&long, &short] } else { [&short, &long] };
+                for path in files {
+                    intake.take_file(&found(path), &mut pass).await.unwrap();
+                }
+                let past = service.history.session(&session("s")).await.unwrap().unwrap();
+                assert_eq!(past.exchanges, 4, "the longer file counts");
+                let faults = intake.progress().faults;
+                let words = faults.get(&*short.to_string_lossy()).unwrap_or_else(|| panic!("{faults:?}"));
+                assert!(faults.len() == 1 && words.contains("2 exchanges of this file"), "{faults:?}");
+                // The next daemon says it, too.
+                *lock(&intake.state.known) = None;
+                intake.know().await.unwrap();
+                assert_eq!(lock(&intake.state.known).as_ref().unwrap().apart.len(), 1);
+                // A shorter file that has nothing else is no fault.
+                fs::write(&short, turns(1..3)).unwrap();
+                intake.take_file(&found(&short), &mut pass).await.unwrap();
+                assert!(intake.progress().faults.is_empty(), "{:?}", intake.progress().faults);
+            });
         }
     }
 }

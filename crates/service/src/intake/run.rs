@@ -283,7 +283,9 @@ impl Intake {
                         known.holders.insert(id, holder);
                     }
                 }
-                if let Some(words) = source.error.as_ref().filter(|words| is_excluded && **words != *IN_ANOTHER) {
+                if let Some(words) =
+                    source.error.as_ref().filter(|words| is_excluded && **words != *IN_ANOTHER)
+                {
                     known.apart.insert(path.clone(), words.to_string());
                 }
                 // Excluded sessions may be wanted now; a shorter recording of a session is not.

@@ -88,25 +88,23 @@ impl<'a> Payer<'a> {
     /// at once, so that it counts even if the daemon is killed meanwhile. Returns the account that was charged, and how many
     /// tokens the answer may have within the budget.
     async fn open(&self, tokens: u64, answer: u32) -> Result<(Option<String>, u32), JobError> {
-        let spent = match self.distils {
-            true => self.spending.distil_spent_today().await?,
-            // Before the first question about memories, the loop checks the budget by a guess.
-            false if answer <= ANSWER_TOKENS_MAX => Spent::default(),
-            false => self.spending.spent_today().await?,
-        };
-        let wanted = tokens + u64::from(ANSWER_TOKENS_MAX)..=tokens + u64::from(answer);
-        let is_checked = self.distils || answer > ANSWER_TOKENS_MAX;
-        let granted = match self.budget.grants(spent, wanted) {
-            Some(granted) => u32::try_from(granted - tokens).unwrap_or(answer),
-            None if is_checked => return Err(JobError::Spent),
-            None => answer,
-        };
+        let mut granted = answer;
+        // Before the first question about memories, the loop checks the budget by a guess.
+        if self.distils || answer > ANSWER_TOKENS_MAX {
+            let spent = if self.distils {
+                self.spending.distil_spent_today().await?
+            } else {
+                self.spending.spent_today().await?
+            };
+            let wanted = tokens + u64::from(ANSWER_TOKENS_MAX)..=tokens + u64::from(answer);
+            let all = self.budget.grants(spent, wanted).ok_or(JobError::Spent)?;
+            granted = u32::try_from(all - tokens).unwrap_or(answer);
+        }
         lock(&self.spent).requests += 1;
-        let account = match self.distils {
-            true => Some(self.spending.note_distilled(&self.model, tokens).await?),
-            false => None,
-        };
-        Ok((account, granted))
+        if !self.distils {
+            return Ok((None, granted));
+        }
+        Ok((Some(self.spending.note_distilled(&self.model, tokens).await?), granted))
     }
 
     /// Called after a request for which `tokens` were charged to an account; corrects the charge to `cost`. Without a
@@ -136,7 +134,8 @@ pub(crate) async fn ask<T>(
     read: impl Fn(&Value) -> Result<T, MalformedAnswer>,
 ) -> Result<T, JobError> {
     let Question { instructions, text, schema } = question;
-    let refused = |reason: String| ProviderError::Refused { provider: llm.name(), reason }.into();
+    let refused =
+        |reason: String| -> JobError { ProviderError::Refused { provider: llm.name(), reason }.into() };
     let mut turns = vec![text];
     let mut repairs = 0;
     loop {
@@ -160,7 +159,8 @@ pub(crate) async fn ask<T>(
             // From now on, the model has more room.
             Err(_) if reply.end == End::CutOff && wanted < llm.answer_tokens() => {}
             Err(_) if is_empty => {
-                let reason = format!("the answer was cut off after {answer_tokens} tokens, before its text began");
+                let reason =
+                    format!("the answer was cut off after {answer_tokens} tokens, before its text began");
                 return Err(refused(reason));
             }
             Err(misfit) if repairs >= REPAIRS_MAX => return Err(refused(misfit.to_string())),

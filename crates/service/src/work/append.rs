@@ -208,7 +208,10 @@ impl Append<'_> {
         Ok(write.has_history_tombstone(tombstone.as_slice()).await?)
     }
 
-    async fn append(&self, write: &mut Write<'_>) -> Result<(Appended, Option<(WorkId, State)>), ServiceError> {
+    async fn append(
+        &self,
+        write: &mut Write<'_>,
+    ) -> Result<(Appended, Option<(WorkId, State)>), ServiceError> {
         let Self { journal, actor, prepared, .. } = *self;
         let mut draft = self.draft(write).await?;
         let work = &draft.stored.work;
