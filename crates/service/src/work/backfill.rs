@@ -90,6 +90,8 @@ impl Journal {
         happenings.iter_mut().for_each(|one| one.by = Reporter::Transcript);
         for batch in happenings.chunks(limits::BATCH_MAX) {
             match self.append(&actor, Target::Work(work.id), batch.to_vec()).await {
+                // A person had the session forgotten.
+                Ok(appended) if appended.work.is_none() && !appended.degraded => return Ok(()),
                 Ok(_) => {}
                 // The piece of work is full by now, or gone.
                 Err(ServiceError::Invalid { .. } | ServiceError::NoWork(_)) => return Ok(()),
