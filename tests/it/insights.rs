@@ -123,7 +123,7 @@ fn an_insight_that_was_not_shown_is_not_added() {
     for command in [&["consolidate", "--apply"][..], &["consolidate", "--apply", id]] {
         let refused = home.run(command);
         assert_ne!(refused.code(), 0, "{refused:?}");
-        assert!(refused.stderr.contains("1 insight of it"), "{refused:?}");
+        assert!(refused.stderr.contains("not shown yet: 1 insight"), "{refused:?}");
     }
     let shown = home.json(&["consolidate", "--log", id]);
     assert_eq!(shown["steps"][0]["text"], INSIGHT, "{shown}");

@@ -353,7 +353,7 @@ impl Decision for Apply<'_> {
         let joined = cycle.steps.iter().skip(self.shown).filter(|stored| stored.insight.is_some()).count();
         if joined > 0 {
             let insights = text::counted(joined, "insight");
-            let problem = format!("{insights} of it were not shown yet; look at the plan first");
+            let problem = format!("not shown yet: {insights}; look at the plan first");
             return Err(ServiceError::invalid("id", cycle.id.as_str(), problem));
         }
         let present = present(write, &cycle).await?;

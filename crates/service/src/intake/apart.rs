@@ -58,7 +58,7 @@ impl Intake {
             return Ok(IN_ANOTHER.to_owned());
         }
         let words = format!(
-            "{} is longer and has the same session; {} of this file are in no other and are not imported",
+            "{} has the same session and is longer; not imported, and in no other file: {}",
             other.display(),
             text::counted(missing, "exchange")
         );
@@ -189,7 +189,7 @@ mod tests {
                 assert_eq!(past.exchanges, 4, "the longer file counts");
                 let faults = intake.progress().faults;
                 let words = faults.get(&*short.to_string_lossy()).unwrap_or_else(|| panic!("{faults:?}"));
-                assert!(faults.len() == 1 && words.contains("2 exchanges of this file"), "{faults:?}");
+                assert!(faults.len() == 1 && words.contains("in no other file: 2 exchanges"), "{faults:?}");
                 // The next daemon says it, too.
                 *lock(&intake.state.known) = None;
                 intake.know().await.unwrap();
