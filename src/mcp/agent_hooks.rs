@@ -48,8 +48,7 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
     {
         call.service.feedback.note_answer(&session, &message);
     }
-    let kept = !call.service.holds_forgotten(&message).await?
-        && call.service.memories.note_last_message(&call.caller, &message).await?;
+    let kept = call.service.memories.note_last_message(&call.caller, &message).await?;
     Ok(Kept { kept })
 }
 
@@ -57,8 +56,7 @@ pub(super) async fn message(call: &mut Call) -> AnswerTo<of::HookMessage> {
 pub(super) async fn compaction(call: &mut Call) -> AnswerTo<of::HookCompaction> {
     act_for_agent(call)?;
     let summary = call.arguments.needed("content")?;
-    let kept = !call.service.holds_forgotten(&summary).await?
-        && call.service.memories.note_compaction(&call.caller, &summary).await?;
+    let kept = call.service.memories.note_compaction(&call.caller, &summary).await?;
     Ok(Kept { kept })
 }
 
@@ -113,10 +111,9 @@ pub(super) async fn prompt(call: &mut Call) -> AnswerTo<of::HookPrompt> {
         parent: None,
     };
     call.service.sessions.start(&call.caller, request).await?;
-    if call.service.holds_forgotten(&content).await? {
+    let Some(saved) = call.service.memories.note_prompt(&call.caller, &content).await? else {
         return Ok(hooks::Prompt { id: Text::default() });
-    }
-    let saved = call.service.memories.save_prompt(&call.caller, None, &content).await?;
+    };
     call.redacted += saved.redacted;
     Ok(hooks::Prompt { id: Text::of(saved.prompt.id) })
 }

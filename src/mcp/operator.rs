@@ -316,7 +316,11 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
         return Err(ArgumentError::new("lines", None, problem).into());
     }
     let run = call.arguments.run()?;
+    let is_end = call.arguments.flag(&["end"])?;
     let imported = call.service.import(&lines, run).await?;
+    if is_end && !run.is_dry() {
+        call.service.import_ended().await?;
+    }
     let skipped = |(line, why): (usize, String)| portable::Skipped { line: line as u64, why: why.into() };
     Ok(portable::Imported {
         created: imported.created as u64,

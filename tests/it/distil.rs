@@ -307,6 +307,66 @@ fn a_model_that_declines_is_not_asked_again_about_that_session() {
     assert_eq!(llm.requests().len(), 4);
 }
 
+/// An answer of a model that reasoned until its tokens were spent.
+fn cut_off(spent: u64) -> Scene {
+    let body = json!({
+        "choices": [{ "index": 0, "finish_reason": "length",
+            "message": { "role": "assistant", "content": "", "refusal": null } }],
+        "usage": { "prompt_tokens": 100, "completion_tokens": spent - 100, "total_tokens": spent,
+            "completion_tokens_details": { "reasoning_tokens": spent - 100 } },
+    });
+    Scene::Answer(200, "", body.to_string())
+}
+
+fn bounds(llm: &Provider) -> Vec<u64> {
+    llm.requests().iter().filter_map(|request| request.body["max_completion_tokens"].as_u64()).collect()
+}
+
+#[test]
+fn a_model_that_reasons_first_gets_room_for_its_answer() {
+    let llm = Provider::start(vec![cut_off(2_100), answer(&honest())]);
+    let home = furnished(&llm, "");
+    let status = distilled(&home);
+    assert_eq!(status["candidates"]["waiting"], 3, "{status}");
+    assert_eq!((&status["requests_today"], &status["tokens_today"]), (&json!(2), &json!(2_200)), "{status}");
+    assert_eq!(bounds(&llm), [2_000, 16_000]);
+}
+
+#[test]
+fn a_longer_answer_stays_within_the_cap_and_is_asked_for_once() {
+    let llm = Provider::start(vec![cut_off(2_100), cut_off(4_000)]);
+    let home = furnished(&llm, "tokens_per_day = 12000\n");
+    home.json(&["distil", "run"]);
+    let status = wait_for("the end of it", || {
+        let status = status(&home);
+        (status["given_up"] == 1).then_some(status)
+    });
+    assert_eq!((&status["requests_today"], &status["tokens_today"]), (&json!(2), &json!(6_100)), "{status}");
+    let asked = bounds(&llm);
+    assert!(asked[0] == 2_000 && (2_001..9_900).contains(&asked[1]) && asked.len() == 2, "{asked:?}");
+    let jobs = home.json(&["jobs"]);
+    let reason = jobs["jobs"][0]["error"].as_str().unwrap();
+    assert!(reason.contains("cut off after"), "{jobs}");
+}
+
+#[test]
+fn projects_that_may_have_been_meant_are_named() {
+    let llm = Provider::start(vec![answer(&honest())]);
+    let home = furnished(&llm, "");
+    let project =
+        home.json(&["distil", "run", "--dry-run"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let meant = format!("{project}x");
+    for command in
+        [&["distil", "run", "--dry-run"][..], &["distil", "run"], &["distil", "review"], &["history", "show"]]
+    {
+        let ran = home.run(&[command, &["--project", meant.as_str()][..]].concat());
+        assert!(ran.stderr.contains(&format!("did you mean `{project}` (1)?")), "{ran:?}");
+    }
+    let ran = home.run(&["distil", "review", "--project", &project]);
+    assert!(!ran.stderr.contains("did you mean"), "nothing waits there, but it is known: {ran:?}");
+    assert_eq!(llm.requests().len(), 0);
+}
+
 #[test]
 fn the_beginning_of_an_id_names_a_candidate() {
     let llm = Provider::start(vec![answer(&honest())]);

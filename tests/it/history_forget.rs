@@ -45,6 +45,23 @@ fn works(home: &Home) -> Vec<String> {
 }
 
 #[test]
+fn an_import_leaves_no_row_of_a_session_of_which_all_was_forgotten() {
+    let home = Home::new();
+    Claude::new("s-1", &home.work()).turn(&format!("Set the {SECRET}"), "Done.").write(&home);
+    Claude::new("s-2", &home.work()).turn("And the walrus?", "It sleeps.").write(&home);
+    home.take_in();
+    let earlier = home.work().join("earlier.jsonl");
+    fs::write(&earlier, home.export_text()).unwrap();
+    home.json(&["history", "forget", "--text", SECRET, "--yes"]);
+    let kept = home.export_text();
+    let imported = home.run(&["import", earlier.to_str().unwrap()]);
+    assert!(imported.stderr.contains("was forgotten here"), "{imported:?}");
+    assert_eq!(home.export_text(), kept);
+    assert_eq!(home.past().len(), 1);
+    home.run(&["doctor"]).success();
+}
+
+#[test]
 fn what_hooks_reported_is_forgotten_with_its_session() {
     let home = furnished();
     assert!(shown_by(&home, "zanzibar").len() > 3);

@@ -110,6 +110,28 @@ fn an_insight_is_reviewed_added_and_undone_to_the_byte() {
 }
 
 #[test]
+fn an_insight_that_was_not_shown_is_not_added() {
+    let llm = Provider::start(vec![answer(&[insight(INSIGHT, &[1, 2, 3])])]);
+    let (home, _agent, _) = furnished(&llm);
+    let plan = home.json(&["consolidate"]);
+    assert_eq!((&plan["asking"], &plan["steps"]), (&json!(true), &json!([])), "{plan}");
+    // The list of plans shows no step.
+    let id = plan["cycle"]["id"].as_str().unwrap();
+    wait_for("the answer", || {
+        (home.json(&["consolidate", "--log"])["cycles"][0]["derive"] == 1).then_some(())
+    });
+    for command in [&["consolidate", "--apply"][..], &["consolidate", "--apply", id]] {
+        let refused = home.run(command);
+        assert_ne!(refused.code(), 0, "{refused:?}");
+        assert!(refused.stderr.contains("not shown yet: 1 insight"), "{refused:?}");
+    }
+    let shown = home.json(&["consolidate", "--log", id]);
+    assert_eq!(shown["steps"][0]["text"], INSIGHT, "{shown}");
+    let applied = home.json(&["consolidate", "--apply"]);
+    assert_eq!(applied["cycle"]["done"], 1, "{applied}");
+}
+
+#[test]
 fn without_a_chat_model_nothing_is_asked() {
     let llm = Provider::start(vec![answer(&[])]);
     let home = Home::with_config("[embeddings]\nprovider = \"none\"\n");

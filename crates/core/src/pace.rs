@@ -2,6 +2,7 @@
 //! the caller passes in time and chance.
 
 use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Attempts after which a job becomes a dead letter; a person can revive it.
@@ -104,6 +105,14 @@ impl Budget {
         fits(self.tokens, spent.tokens.saturating_add(tokens))
             && fits(self.requests, spent.requests.saturating_add(1))
     }
+
+    /// How many tokens one more request may cost: as many as are wanted, or what is left of the day, if that is enough. `None`
+    /// if it is not.
+    pub fn grants(&self, spent: Spent, wanted: RangeInclusive<u64>) -> Option<u64> {
+        let left = self.tokens.map_or(u64::MAX, |limit| limit.get().saturating_sub(spent.tokens));
+        let granted = left.min(*wanted.end());
+        (granted >= *wanted.start() && self.allows(spent, granted)).then_some(granted)
+    }
 }
 
 /// A cautious estimate of a text's tokens, to check the budget before a request.
@@ -182,6 +191,11 @@ mod tests {
         assert!(!budget.allows(Spent { tokens: 1, requests: 0 }, 100));
         assert!(!budget.allows(Spent { tokens: 0, requests: 2 }, 1));
         assert!(Budget::default().allows(Spent { tokens: u64::MAX, requests: u64::MAX }, u64::MAX));
+        assert_eq!(budget.grants(Spent::default(), 10..=50), Some(50));
+        assert_eq!(budget.grants(Spent { tokens: 70, requests: 0 }, 10..=50), Some(30), "what is left");
+        assert_eq!(budget.grants(Spent { tokens: 91, requests: 0 }, 10..=50), None, "too little is left");
+        assert_eq!(budget.grants(Spent { tokens: 0, requests: 2 }, 10..=50), None);
+        assert_eq!(Budget::default().grants(Spent { tokens: u64::MAX, requests: 9 }, 10..=50), Some(50));
     }
 
     #[test]

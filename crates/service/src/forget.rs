@@ -25,11 +25,6 @@ impl Service {
         self.forget_meant(caller, (&what).into(), run).await
     }
 
-    /// Whether a text holds one that was forgotten in all sessions. If a hook reports such a text, nothing of it is kept.
-    pub async fn holds_forgotten(&self, text: &str) -> Result<bool, ServiceError> {
-        Ok(self.base.store.history().forgotten_texts().await?.are_in(text))
-    }
-
     /// Destroys once more what was forgotten before, and came back with an older database: all of the above, and memory
     /// files of agents.
     pub(crate) async fn forget_again(&self, carried: &Carried) -> Result<Forgotten, ServiceError> {

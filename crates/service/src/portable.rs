@@ -190,7 +190,8 @@ impl Service {
     /// # Errors
     /// A failing store. A line that cannot be imported is named in the answer instead.
     pub async fn import(&self, lines: &[String], run: Run) -> Result<Imported, ServiceError> {
-        let import = Import { lines, journal: self.journal.known_journal(lines).await? };
+        let journal = self.journal.known_journal(lines).await?;
+        let import = Import { lines, journal, tombstones: tombstones_in(lines) };
         let imported = self.base.store.transact_as(run, &import).await?;
         if run == Run::Real {
             self.recall.evidence.imported().await?;
@@ -199,10 +200,31 @@ impl Service {
     }
 }
 
+impl Service {
+    /// Called after the last batch of an import. Sessions of which no exchange was imported, because all were forgotten here,
+    /// go again.
+    pub async fn import_ended(&self) -> Result<(), ServiceError> {
+        self.history.drop_empty().await
+    }
+}
+
 /// A batch of lines of an export, all or nothing.
 struct Import<'a> {
     lines: &'a [String],
     journal: journal::KnownJournal,
+    /// The history tombstones among them.
+    tombstones: BTreeSet<HistoryTombstone>,
+}
+
+/// The history tombstones among the lines of an export.
+fn tombstones_in(lines: &[String]) -> BTreeSet<HistoryTombstone> {
+    let named = lines.iter().filter(|line| line.contains(Table::HistoryTombstone.as_str()));
+    let parsed = named.filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    let tombstone = |line| match line {
+        Line::HistoryTombstone(line) => line.tombstone(),
+        _ => None,
+    };
+    parsed.filter_map(tombstone).collect()
 }
 
 impl Decision for Import<'_> {
@@ -211,8 +233,9 @@ impl Decision for Import<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Imported, ServiceError> {
         let mut imported = Imported::default();
+        let cited = write.store().citations().among(&self.tombstones).await?;
         for (number, line) in self.lines.iter().enumerate() {
-            match take_line(write, &self.journal, line).await {
+            match take_line(write, (&self.journal, &cited), line).await {
                 Ok(true) => imported.created += 1,
                 Ok(false) => imported.unchanged += 1,
                 // The reason may quote the line.
@@ -270,7 +293,12 @@ impl From<StoreError> for NotImported {
 /// The outcome of a line: whether it brought something new.
 pub(crate) type Taking = Result<bool, NotImported>;
 
-async fn take_line(write: &mut Write<'_>, known: &journal::KnownJournal, line: &str) -> Taking {
+/// Imports a line. `known` is what is here of the batch's journal, and the tombstones that stand for citations that are here.
+async fn take_line(
+    write: &mut Write<'_>,
+    (known, cited): (&journal::KnownJournal, &BTreeSet<HistoryTombstone>),
+    line: &str,
+) -> Taking {
     let parsed = serde_json::from_str::<Line>(line)
         .map_err(|error| NotImported::Refused(format!("not a line of an export: {error}")))?;
     match parsed {
@@ -283,7 +311,7 @@ async fn take_line(write: &mut Write<'_>, known: &journal::KnownJournal, line: &
         Line::Revision(line) => revision(write, line).await,
         Line::Prompt(line) => prompt(write, line).await,
         Line::Edge(line) => edge(write, line).await,
-        Line::HistoryTombstone(line) => history::tombstone(write, line).await,
+        Line::HistoryTombstone(line) => history::tombstone(write, line, cited).await,
         Line::PastSession(line) => history::past_session(write, line).await,
         Line::Exchange(line) => history::exchange(write, line).await,
         Line::Candidate(line) => distil::candidate(write, line).await,

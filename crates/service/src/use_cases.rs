@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::*;
-use cerebro_core::domain::{EndReason, EventKind, Project, Scope, SessionId, Timestamp};
+use cerebro_core::domain::{EndReason, EventKind, MemoryId, Project, Scope, SessionId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_models::embed::{Answer, Embedded, Embedder, Model, Purpose};
 use cerebro_models::provider::ProviderError;
@@ -125,6 +125,37 @@ fn the_dedup_window_rolls_with_the_last_sight() {
         let later = save(&service, "Flaky test").await;
         assert_eq!(later.outcome, SaveOutcome::Created, "after the window");
         assert!(later.similar.iter().any(|similar| similar.id == first.memory.id), "{:?}", later.similar);
+    });
+}
+
+#[test]
+fn a_text_whose_successor_was_deleted_is_repeated_and_not_saved_twice() {
+    with_service(Settings::default(), Timestamp::now, async |service| {
+        let first = save(&service, "Flaky test").await.memory.id;
+        let request = |title: &str, content: &str, supersedes: &[MemoryId]| SaveRequest {
+            supersedes: supersedes.to_vec(),
+            ..SaveRequest::new(
+                title,
+                content,
+                Scope::Project(caller().project),
+                Door::Explicit { revive: true },
+            )
+        };
+        let save_again = async || {
+            let request = request("Flaky test", "The clock test fails on Sundays.", &[]);
+            let saved = service.memories.save(&caller(), request).await.unwrap();
+            (saved.outcome, saved.memory.id)
+        };
+        let newer = request("Calm test", "The clock test fails no more.", &[first]);
+        let newer = service.memories.save(&caller(), newer).await.unwrap().memory.id;
+        let newest = request("Calmer test", "The clock test is gone.", &[newer]);
+        let newest = service.memories.save(&caller(), newest).await.unwrap().memory.id;
+        service.memories.delete(&caller(), &newer).await.unwrap();
+        let (outcome, anew) = save_again().await;
+        assert_eq!(outcome, SaveOutcome::Created, "the newest is in the place of both");
+        service.memories.delete(&caller(), &anew).await.unwrap();
+        service.memories.delete(&caller(), &newest).await.unwrap();
+        assert_eq!(save_again().await, (SaveOutcome::Duplicate, first));
     });
 }
 

@@ -8,10 +8,10 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    edge::EdgeRow,
+    edge::{EdgeRow, RawEdge},
     history,
-    read::Vars,
-    row::{datetime, key, memory_record},
+    read::{Vars, Walk},
+    row::{datetime, key, malformed, memory_record},
     statement,
 };
 use cerebro_core::domain::{
@@ -19,6 +19,8 @@ use cerebro_core::domain::{
 };
 
 const TABLE: &str = "CITES";
+/// How many citations are read at once.
+const PAGE: usize = 500;
 /// Most citations of a memory that are read. An agent or a person gives a few; each accepted claim that says the same adds its own.
 pub(super) const CITATIONS_MAX: usize = 64;
 
@@ -65,10 +67,11 @@ fn tombstones_of<'a>(
 }
 
 impl Tables {
-    /// The memory that a claim became rests on what the claim cites.
-    pub(super) fn cite_claim(&mut self, claim: &Candidate) {
+    /// The memory that a claim became rests on what the claim cites, except on these exchanges.
+    pub(super) fn cite_claim(&mut self, claim: &Candidate, except: &BTreeSet<ExchangeId>) {
         let Some((memory, _)) = claim.memory else { return };
-        let cited: Vec<ExchangeId> = claim.evidence.iter().map(|cited| cited.exchange).collect();
+        let cited = claim.evidence.iter().map(|cited| cited.exchange);
+        let cited: Vec<ExchangeId> = cited.filter(|exchange| !except.contains(exchange)).collect();
         self.cite(memory, &cited, claim.decided_at.unwrap_or(claim.at));
     }
 
@@ -111,6 +114,25 @@ impl Write<'_> {
         self.record(event).citations.put.push((memory.id, exchange, at));
     }
 
+    /// Those of the exchanges that a claim cites from which somebody took the citation by its memory away.
+    pub(super) async fn uncited_of(&self, claim: &Candidate) -> Result<BTreeSet<ExchangeId>, StoreError> {
+        let Some((memory, _)) = claim.memory else { return Ok(BTreeSet::new()) };
+        let cited = claim.evidence.iter().map(|cited| cited.exchange);
+        let asked: Vec<(HistoryTombstone, ExchangeId)> =
+            cited.map(|exchange| (HistoryTombstone::of_citation(&memory, &exchange), exchange)).collect();
+        let tombstones: Vec<HistoryTombstone> =
+            asked.iter().map(|(tombstone, _)| tombstone.clone()).collect();
+        let removed = self.store().history().tombstones_among(&tombstones).await?;
+        Ok(asked.into_iter().filter(|(one, _)| removed.contains(one)).map(|(_, exchange)| exchange).collect())
+    }
+
+    /// Whether this commit makes the citation for which a tombstone stands.
+    pub fn makes_citation_of(&self, tombstone: &HistoryTombstone) -> bool {
+        let put = self.tables().citations.put.iter();
+        put.map(|(memory, exchange, _)| HistoryTombstone::of_citation(memory, exchange))
+            .any(|made| made == *tombstone)
+    }
+
     /// Whether the memory will cite the exchange after this commit.
     pub async fn is_cited(&self, memory: &MemoryId, exchange: &ExchangeId) -> Result<bool, StoreError> {
         let here = self.tables().citations.put.iter().any(|edge| (&edge.0, &edge.1) == (memory, exchange));
@@ -129,6 +151,26 @@ impl Citations<'_> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(CITATIONS_MAX);
         let edges: Vec<EdgeRow> = self.0.values(TABLE, statement::CITATION_OF_MEMORY, vars).await?;
         edges.into_iter().map(|edge| history::exchange_id(&key(TABLE, edge.to)?)).collect()
+    }
+
+    /// Those of these tombstones that stand for a citation which is there. It walks all citations.
+    pub async fn among(
+        self,
+        asked: &BTreeSet<HistoryTombstone>,
+    ) -> Result<BTreeSet<HistoryTombstone>, StoreError> {
+        let mut live = BTreeSet::new();
+        if asked.is_empty() {
+            return Ok(live);
+        }
+        let mut pages = Walk::<RawEdge>::over::<EdgeRow>(self.0, TABLE, PAGE);
+        while let Some(page) = pages.next().await? {
+            for RawEdge { from, to, .. } in page {
+                let memory = MemoryId::parse(&from).map_err(|_| malformed(TABLE, "in", &from))?;
+                let tombstone = HistoryTombstone::of_citation(&memory, &history::exchange_id(&to)?);
+                live.extend(Some(tombstone).filter(|tombstone| asked.contains(tombstone)));
+            }
+        }
+        Ok(live)
     }
 
     /// Whether any memory rests on one of these exchanges.

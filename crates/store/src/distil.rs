@@ -1,6 +1,6 @@
 //! Distilled candidates, and the record of which past sessions were distilled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue, Variables};
 
@@ -226,6 +226,25 @@ impl Write<'_> {
 
     /// A person decided on a candidate, which is written in its new state. The memory that it became rests on what it cites.
     pub fn decide_candidate(&mut self, candidate: &Candidate, session: &PastSession) {
+        self.put_decided(candidate, session, &BTreeSet::new());
+    }
+
+    /// A candidate was accepted without a person. The memory that it became rests on what it cites, but a citation that
+    /// somebody took away stays away.
+    ///
+    /// # Errors
+    /// A failing read.
+    pub async fn corroborate_candidate(
+        &mut self,
+        candidate: &Candidate,
+        session: &PastSession,
+    ) -> Result<(), StoreError> {
+        let uncited = self.uncited_of(candidate).await?;
+        self.put_decided(candidate, session, &uncited);
+        Ok(())
+    }
+
+    fn put_decided(&mut self, candidate: &Candidate, session: &PastSession, uncited: &BTreeSet<ExchangeId>) {
         let kind = match candidate.state {
             CandidateState::Accepted => EventKind::CandidateAccepted,
             CandidateState::Rejected | CandidateState::Waiting => EventKind::CandidateRejected,
@@ -233,7 +252,7 @@ impl Write<'_> {
         let memory = candidate.memory.map(|(memory, _)| memory);
         let event = NewEvent { memory, ..history::event(kind, session) };
         let tables = self.record(event);
-        tables.cite_claim(candidate);
+        tables.cite_claim(candidate, uncited);
         tables.distil.put.push(candidate.clone());
     }
 

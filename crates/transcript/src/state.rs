@@ -8,9 +8,9 @@ use crate::clip::start;
 use crate::limits::UNKNOWN_NAMES_MAX;
 use crate::turn::{Agent, Exchange, Session};
 
-/// Raised whenever a reader gives other exchanges for the same bytes. A state of another version is not
-/// continued: the source is read from its beginning.
-pub const READER_VERSION: u32 = 6;
+/// Raised whenever other exchanges are stored for the same bytes: because a reader gives others, or because of how they are
+/// written. A state of another version is not continued: the source is read from its beginning.
+pub const READER_VERSION: u32 = 7;
 
 /// Where the next reading starts, and what it must know. It contains no text of turns; the names of the session and of tools
 /// are its only text.

@@ -6,8 +6,12 @@ use std::collections::BTreeMap;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{CommandContext, Outcome, handbook, name_of, within};
-use crate::answer::{Ask, Received, distil::Decided, of};
+use super::{CommandContext, Outcome, handbook, name_of, suggest, within};
+use crate::answer::{
+    Ask, Received,
+    distil::{Decided, Proposals},
+    of,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
@@ -148,13 +152,29 @@ async fn status(context: &CommandContext) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// An answer about a project; if it is empty and nothing is known of the project, with projects that may have been meant.
+async fn read<O: Ask>(
+    context: &CommandContext,
+    request: Request<O>,
+    project: Option<&str>,
+    is_empty: impl Fn(&O::Answer) -> bool,
+) -> Result<(Received<O::Answer>, Vec<String>)> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.read(request).await?;
+    let suggestions = suggest::for_unknown_past(&daemon, project.filter(|_| is_empty(&answer))).await?;
+    Ok((answer, suggestions))
+}
+
 async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     if args.dry_run {
         return plan(context, args).await;
     }
-    let request = Request::new(of::DistilRun).with("project", args.project).with("limit", args.limit);
-    let answer = context.ask(request).await?;
+    let project = args.project.as_deref();
+    let request = Request::new(of::DistilRun).with("project", project).with("limit", args.limit);
+    let (answer, suggestions) =
+        read(context, request, project, |answer| answer.queued + answer.given_up == 0).await?;
     context.output.json(answer.raw())?;
+    context.output.notes(&suggestions);
     let queued = text::counted(answer.queued, "session");
     context.output.note(&format!("{queued} queued; `cerebro distil status` shows the progress"));
     if answer.given_up > 0 {
@@ -167,9 +187,11 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
 }
 
 async fn plan(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
-    let request = Request::new(of::DistilPlan).with("project", args.project).with("limit", args.limit);
-    let answer = context.ask(request).await?;
+    let project = args.project.as_deref();
+    let request = Request::new(of::DistilPlan).with("project", project).with("limit", args.limit);
+    let (answer, suggestions) = read(context, request, project, |answer| answer.sessions.is_empty()).await?;
     context.output.json(answer.raw())?;
+    context.output.notes(&suggestions);
     let table = Table::listing(PLANNED, &answer.sessions, |session| {
         vec![
             shown(&session.session),
@@ -189,12 +211,15 @@ async fn plan(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
 }
 
 async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
+    let project = args.project.as_deref();
     let request = Request::new(of::DistilReview)
-        .with("project", args.project)
+        .with("project", project)
         .with("state", args.state.and_then(name_of))
         .with("limit", args.limit);
-    let answer = context.ask(request).await?;
+    let is_empty = |answer: &Proposals| answer.candidates.is_empty() && answer.arrangements.is_empty();
+    let (answer, suggestions) = read(context, request, project, is_empty).await?;
     context.output.json(answer.raw())?;
+    context.output.notes(&suggestions);
     let mut table = Table::listing(CANDIDATES, &answer.candidates, |one| {
         vec![shown(&one.id), shown(&one.claim), shown(&one.project), shown(&one.title), shown(&one.text)]
     });

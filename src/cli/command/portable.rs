@@ -367,6 +367,9 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
         batch = lines.batch(&mut report)?;
     }
     progress.finish_and_clear();
+    if !args.dry_run {
+        daemon.read(Request::new(of::Import).with("end", true)).await?;
+    }
     print(context, &mut report)
 }
 

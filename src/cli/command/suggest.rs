@@ -1,5 +1,7 @@
 //! Suggests projects or types with similar names when a command finds nothing.
 
+use std::collections::BTreeMap;
+
 use crate::answer::{
     memories::{Misspelt, Types},
     of,
@@ -9,7 +11,7 @@ use crate::cli::error::Result;
 use cerebro_core::domain::{Kind, Project};
 use cerebro_core::text;
 
-/// A name and how many memories have it.
+/// A name and how many memories, or past sessions, have it.
 type Count<'a> = (&'a str, u64);
 
 /// Suggestions for a requested project or type that has no memories; none for one that has.
@@ -19,13 +21,38 @@ pub async fn for_unknown(daemon: &Daemon, project: Option<&str>, kind: Option<&s
         let answer = daemon.read(Request::new(of::Projects)).await?;
         let known: Vec<Count> = answer.projects.iter().map(|one| (one.project.raw(), one.memories)).collect();
         let wanted = Project::stored(project);
-        said.extend(unknown("project", (project, &wanted), &known, "`cerebro projects` lists them"));
+        said.extend(unknown(
+            "memory",
+            "project",
+            (project, &wanted),
+            &known,
+            "`cerebro projects` lists them",
+        ));
     }
     if let Some(kind) = kind {
         let answer = daemon.read(Request::new(of::Types)).await?;
-        said.extend(unknown("type", (kind, &Kind::stored(kind)), &counts(&answer), ""));
+        said.extend(unknown("memory", "type", (kind, &Kind::stored(kind)), &counts(&answer), ""));
     }
     Ok(said)
+}
+
+/// The suggestion for a requested project that has no past sessions, from the projects of the latest ones; none for a project
+/// that has some.
+pub async fn for_unknown_past(daemon: &Daemon, project: Option<&str>) -> Result<Vec<String>> {
+    let Some(project) = project else { return Ok(Vec::new()) };
+    let asked = Request::new(of::HistorySession).with("project", project).with("limit", 1);
+    if daemon.read(asked).await?.sessions.iter().any(|own| !own.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let latest = daemon.read(Request::new(of::HistorySession)).await?;
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in latest.sessions.iter().flatten() {
+        *counts.entry(row.session.project.raw()).or_default() += 1;
+    }
+    let known: Vec<Count> = counts.into_iter().collect();
+    let wanted = Project::stored(project);
+    let otherwise = "`cerebro history show` lists the sessions";
+    Ok(unknown("past session", "project", (project, &wanted), &known, otherwise).into_iter().collect())
 }
 
 fn counts(types: &Types) -> Vec<Count<'_>> {
@@ -50,7 +77,7 @@ pub fn new_type(kind: &str, types: &Types) -> Option<String> {
             known.push((customary, 0));
         }
     }
-    let unknown = unknown("type", (kind, &Kind::stored(kind)), &known, "")?;
+    let unknown = unknown("memory", "type", (kind, &Kind::stored(kind)), &known, "")?;
     let (_, near) = unknown.split_once("; did you mean ")?;
     Some(format!("the type `{}` is new; others near it: {}", kind.trim(), near.trim_end_matches('?')))
 }
@@ -65,8 +92,14 @@ fn named(name: &str, known: &[Count]) -> Vec<String> {
     near.into_iter().map(with_count).collect()
 }
 
-/// The suggestion for a name, as it was given and as it would be stored.
-fn unknown(what: &str, (name, stored): (&str, &str), known: &[Count], otherwise: &str) -> Option<String> {
+/// The suggestion for a name that nothing of a kind has, as it was given and as it would be stored.
+fn unknown(
+    of: &str,
+    what: &str,
+    (name, stored): (&str, &str),
+    known: &[Count],
+    otherwise: &str,
+) -> Option<String> {
     if known.iter().any(|(name, _)| *name == stored) {
         return None;
     }
@@ -76,7 +109,7 @@ fn unknown(what: &str, (name, stored): (&str, &str), known: &[Count], otherwise:
         (true, "") => String::new(),
         (true, otherwise) => format!("; {otherwise}"),
     };
-    Some(format!("no memory has the {what} `{name}`{then}"))
+    Some(format!("no {of} has the {what} `{name}`{then}"))
 }
 
 #[cfg(test)]
@@ -95,10 +128,12 @@ mod tests {
             ("bug", Some("no memory has the type `bug`; did you mean `bugfix` (7)?")),
             ("quux", Some("no memory has the type `quux`")),
         ] {
-            let unknown = unknown("type", (given, &Kind::stored(given)), &counts(&types), "");
+            let unknown = unknown("memory", "type", (given, &Kind::stored(given)), &counts(&types), "");
             assert_eq!(unknown.as_deref(), want, "{given}");
         }
-        let none = unknown("project", ("quux", "quux"), &[], "`cerebro projects` lists them");
+        let none = unknown("memory", "project", ("quux", "quux"), &[], "`cerebro projects` lists them");
+        let past = unknown("past session", "project", ("otter", "otter"), &[("otters", 2)], "");
+        assert_eq!(past.unwrap(), "no past session has the project `otter`; did you mean `otters` (2)?");
         assert_eq!(none.unwrap(), "no memory has the project `quux`; `cerebro projects` lists them");
         assert_eq!(new_type("bug", &types).unwrap(), "the type `bug` is new; others near it: `bugfix` (7)");
         assert_eq!((new_type("quux", &types), new_type("bugfix", &types)), (None, None));

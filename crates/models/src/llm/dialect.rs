@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Ask, Reply};
+use super::{Ask, End, Reply};
 use crate::provider::KeyHeader;
 
 /// Most tokens of an answer.
 pub const ANSWER_TOKENS_MAX: u32 = 2_000;
+/// Most tokens of an answer of a model that reasons before it answers: its reasoning counts as part of the answer.
+pub const REASONED_TOKENS_MAX: u32 = 16_000;
 /// The supported version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// The parameter that models which reason before they answer do not take.
@@ -108,7 +110,7 @@ impl Dialect {
                 headers: &[],
                 body: json!({
                     "model": model, "messages": messages, TEMPERATURE: 0,
-                    "max_completion_tokens": ANSWER_TOKENS_MAX,
+                    "max_completion_tokens": ask.answer_tokens,
                     "response_format": { "type": "json_schema", "json_schema": {
                         "name": SCHEMA_NAME, "strict": true, "schema": ask.schema,
                     } },
@@ -119,7 +121,7 @@ impl Dialect {
                 headers: &[],
                 body: json!({
                     "model": model, "messages": messages, "stream": false, "format": ask.schema,
-                    "options": { "temperature": 0, "num_predict": ANSWER_TOKENS_MAX },
+                    "options": { "temperature": 0, "num_predict": ask.answer_tokens },
                 }),
             },
             Self::Anthropic => Request {
@@ -127,34 +129,37 @@ impl Dialect {
                 headers: &[("anthropic-version", ANTHROPIC_VERSION)],
                 body: json!({
                     "model": model, "system": ask.instructions, "messages": messages,
-                    "max_tokens": ANSWER_TOKENS_MAX,
+                    "max_tokens": ask.answer_tokens,
                     "output_config": { "format": { "type": "json_schema", "schema": ask.schema } },
                 }),
             },
         }
     }
 
-    /// The text and cost of an answer; `None` when it has no text. Fields that are not needed may be missing.
+    /// The text, cost and end of an answer; `None` if it has no text and nothing says why. Fields that are not needed may be
+    /// missing.
     pub fn read(self, body: &Value) -> Option<Reply> {
         let count = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let text =
+            |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (text, tokens) = match self {
-            Self::OpenAi => (text("/choices/0/message/content")?, count("/usage/total_tokens")),
+            Self::OpenAi => (text("/choices/0/message/content"), count("/usage/total_tokens")),
             Self::Ollama => {
-                (text("/message/content")?, count("/prompt_eval_count").saturating_add(count("/eval_count")))
+                (text("/message/content"), count("/prompt_eval_count").saturating_add(count("/eval_count")))
             }
             Self::Anthropic => {
-                let blocks = body.get("content")?.as_array()?;
-                let texts = blocks.iter().filter(|block| block["type"] == "text");
+                let blocks = body.get("content").and_then(Value::as_array).into_iter().flatten();
+                let texts = blocks.filter(|block| block["type"] == "text");
                 let text: String = texts.filter_map(|block| block["text"].as_str()).collect();
                 (text, count("/usage/input_tokens").saturating_add(count("/usage/output_tokens")))
             }
         };
-        (!text.trim().is_empty()).then_some(Reply { text, tokens })
+        let end = self.end(body, text.trim().is_empty())?;
+        Some(Reply { text, tokens, end })
     }
 
-    /// Why an answer without a text is final: the same question would get none again. `None` where nothing says so.
-    pub fn refusal(self, body: &Value) -> Option<&'static str> {
+    /// How an answer ended. One without a text must say why: otherwise it may be a fault of the provider.
+    fn end(self, body: &Value, is_empty: bool) -> Option<End> {
         let word = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (ended, declined) = match self {
             Self::OpenAi => ("/choices/0/finish_reason", word("/choices/0/message/refusal")),
@@ -162,9 +167,10 @@ impl Dialect {
             Self::Anthropic => ("/stop_reason", ""),
         };
         match word(ended) {
-            "content_filter" | "refusal" => Some("the model declines to answer"),
-            "length" | "max_tokens" => Some("the answer was cut off before its text began"),
-            _ => (!declined.is_empty()).then_some("the model declines to answer"),
+            "length" | "max_tokens" => Some(End::CutOff),
+            _ if !is_empty => Some(End::Whole),
+            "content_filter" | "refusal" => Some(End::Declined),
+            _ => (!declined.is_empty()).then_some(End::Declined),
         }
     }
 }
@@ -176,6 +182,7 @@ mod tests {
 
     fn ask(schema: &Value) -> Ask<'_> {
         Ask {
+            answer_tokens: ANSWER_TOKENS_MAX,
             instructions: "Do.",
             turns: ["Q", "A", "Mend it."].map(|turn| redact_text(turn).value).to_vec(),
             schema,
@@ -188,7 +195,7 @@ mod tests {
         for dialect in Dialect::ALL {
             let request = dialect.request("m", &ask(&schema));
             let body = request.body.to_string();
-            for word in ["Do.", "\"Q\"", "\"A\"", "Mend it.", "assistant", "{\"type\":\"object\"}"] {
+            for word in ["Do.", "\"Q\"", "\"A\"", "Mend it.", "assistant", "{\"type\":\"object\"}", ":2000"] {
                 assert!(body.contains(word), "{dialect:?} {word}: {body}");
             }
         }
@@ -215,10 +222,9 @@ mod tests {
                     "usage": { "input_tokens": 7, "output_tokens": 3 } }),
             ),
         ] {
-            let reply = Reply { text: "{}".to_owned(), tokens: 10 };
+            let reply = Reply { text: "{}".to_owned(), tokens: 10, end: End::Whole };
             assert_eq!(dialect.read(&body), Some(reply), "{dialect:?}");
             assert_eq!(dialect.read(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
-            assert_eq!(dialect.refusal(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
         }
     }
 
@@ -239,23 +245,38 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_text_says_whether_it_is_final() {
-        let of_openai = |reason: &str, refusal: Value| {
-            let message = json!({ "content": null, "refusal": refusal });
-            json!({ "choices": [{ "finish_reason": reason, "message": message }] })
+    fn an_answer_says_how_it_ended_and_what_it_cost() {
+        let of_openai = |reason: &str, content: Value, refusal: Value| {
+            let message = json!({ "content": content, "refusal": refusal });
+            let usage = json!({ "total_tokens": 10 });
+            json!({ "choices": [{ "finish_reason": reason, "message": message }], "usage": usage })
         };
-        for (dialect, body, is_final) in [
-            (Dialect::OpenAi, of_openai("stop", json!("I cannot help with that.")), true),
-            (Dialect::OpenAi, of_openai("content_filter", Value::Null), true),
-            (Dialect::OpenAi, of_openai("length", Value::Null), true),
-            (Dialect::OpenAi, of_openai("stop", Value::Null), false),
-            (Dialect::Ollama, json!({ "message": { "content": "" }, "done_reason": "length" }), true),
-            (Dialect::Ollama, json!({ "message": { "content": "" }, "done_reason": "load" }), false),
-            (Dialect::Anthropic, json!({ "content": [], "stop_reason": "refusal" }), true),
-            (Dialect::Anthropic, json!({ "content": [], "stop_reason": "pause_turn" }), false),
+        for (dialect, body, end, tokens) in [
+            (Dialect::OpenAi, of_openai("stop", Value::Null, json!("I cannot.")), Some(End::Declined), 10),
+            (Dialect::OpenAi, of_openai("content_filter", Value::Null, Value::Null), Some(End::Declined), 10),
+            (Dialect::OpenAi, of_openai("length", json!(""), Value::Null), Some(End::CutOff), 10),
+            (Dialect::OpenAi, of_openai("length", json!("{\"a\":"), Value::Null), Some(End::CutOff), 10),
+            (Dialect::OpenAi, of_openai("stop", Value::Null, Value::Null), None, 0),
+            (
+                Dialect::Ollama,
+                json!({ "message": { "content": "" }, "done_reason": "length", "eval_count": 3 }),
+                Some(End::CutOff),
+                3,
+            ),
+            (Dialect::Ollama, json!({ "message": { "content": "" }, "done_reason": "load" }), None, 0),
+            (Dialect::Anthropic, json!({ "content": [], "stop_reason": "refusal" }), Some(End::Declined), 0),
+            (
+                Dialect::Anthropic,
+                json!({ "content": [{ "type": "thinking", "thinking": "no" }], "stop_reason": "max_tokens",
+                    "usage": { "input_tokens": 7, "output_tokens": 2_000 } }),
+                Some(End::CutOff),
+                2_007,
+            ),
+            (Dialect::Anthropic, json!({ "content": [], "stop_reason": "pause_turn" }), None, 0),
         ] {
-            assert_eq!(dialect.read(&body), None, "{body}");
-            assert_eq!(dialect.refusal(&body).is_some(), is_final, "{body}");
+            let reply = dialect.read(&body);
+            assert_eq!(reply.as_ref().map(|reply| reply.end), end, "{body}");
+            assert_eq!(reply.map_or(0, |reply| reply.tokens), tokens, "{body}");
         }
     }
 }

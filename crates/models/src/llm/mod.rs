@@ -15,7 +15,7 @@ use std::sync::{
 use cerebro_core::redact::RedactedText;
 use serde_json::Value;
 
-pub use dialect::{ANSWER_TOKENS_MAX, Dialect};
+pub use dialect::{ANSWER_TOKENS_MAX, Dialect, REASONED_TOKENS_MAX};
 pub use settings::{Settings, open};
 
 use crate::provider::{Connection, ProviderError};
@@ -30,6 +30,19 @@ pub struct Ask<'a> {
     pub turns: Vec<RedactedText>,
     /// The JSON schema of the answer.
     pub schema: &'a Value,
+    /// Most tokens of the answer, with the model's reasoning.
+    pub answer_tokens: u32,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself.
+    Whole,
+    /// At the bound of its tokens. The text may be missing, if the model reasoned so long.
+    CutOff,
+    /// The model declines to answer; there is no text.
+    Declined,
 }
 
 /// An answer, and what it cost.
@@ -39,6 +52,8 @@ pub struct Reply {
     pub text: String,
     /// Tokens read and written, as the provider counts them.
     pub tokens: u64,
+    /// How it ended.
+    pub end: End,
 }
 
 /// A chat model of a provider.
@@ -49,12 +64,20 @@ pub struct Llm {
     connection: Connection,
     /// Whether the model refused to be given a temperature.
     has_own_temperature: Arc<AtomicBool>,
+    /// Whether an answer of the model was cut off at [`ANSWER_TOKENS_MAX`], as those of models that reason first.
+    needs_room: Arc<AtomicBool>,
 }
 
 impl Llm {
     /// A model, reached over a connection to its provider.
     pub fn new(dialect: Dialect, model: &str, connection: Connection) -> Self {
-        Self { dialect, model: model.to_owned(), connection, has_own_temperature: Arc::default() }
+        Self {
+            dialect,
+            model: model.to_owned(),
+            connection,
+            has_own_temperature: Arc::default(),
+            needs_room: Arc::default(),
+        }
     }
 
     /// `provider/model`, as it is stored with its answers.
@@ -65,6 +88,11 @@ impl Llm {
     /// Whether each question costs money or quota. False for Ollama and for servers on this machine.
     pub fn is_metered(&self) -> bool {
         self.dialect != Dialect::Ollama && !self.connection.base().is_this_machine()
+    }
+
+    /// Most tokens that an answer may have: more, once an answer was cut off.
+    pub fn answer_tokens(&self) -> u32 {
+        if self.needs_room.load(Ordering::Relaxed) { REASONED_TOKENS_MAX } else { ANSWER_TOKENS_MAX }
     }
 
     /// Asks once; the caller decides about retries. A model that takes no temperature refuses the first question of a
@@ -99,9 +127,11 @@ impl Llm {
         let body = self.connection.accept(reply, &ask.turns)?;
         let body: Value =
             serde_json::from_slice(&body).map_err(|_| self.connection.later("its answer is not JSON"))?;
-        self.dialect.read(&body).ok_or_else(|| match self.dialect.refusal(&body) {
-            Some(reason) => ProviderError::Refused { provider: self.name(), reason: reason.to_owned() },
-            None => self.connection.later("its answer lacks a text"),
-        })
+        let reply =
+            self.dialect.read(&body).ok_or_else(|| self.connection.later("its answer lacks a text"))?;
+        if reply.end == End::CutOff {
+            self.needs_room.store(true, Ordering::Relaxed);
+        }
+        Ok(reply)
     }
 }

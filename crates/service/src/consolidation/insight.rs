@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Consolidating, ServiceError,
-    jobs::{JobError, Payer, Question, REPAIRS_MAX, ask},
+    jobs::{JobError, Payer, Question, REQUESTS_MAX, ask},
     memories::{guard, update},
 };
 use cerebro_core::domain::{Body, CycleId, Kind, Memory, MemoryId, Origin, Scope};
@@ -76,15 +76,15 @@ impl Consolidating {
             return Ok(false);
         };
         let insights = cycle.steps.iter().filter(|stored| stored.step.action == Action::Derive).count();
-        let least = 1 + REPAIRS_MAX as u64;
-        let has_room = insights < INSIGHTS_MAX && cycle.asked.spent.requests + least <= CALLS_MAX;
+        let has_room = insights < INSIGHTS_MAX && cycle.asked.spent.requests + REQUESTS_MAX <= CALLS_MAX;
         if cycle.state != CycleState::Planned || !has_room {
             return Ok(false);
         }
         let Some(topic) = asking.open.pop_front() else { return Ok(false) };
         let mut memories = self.base.store.memories().in_order(&topic.memories).await?;
         memories.retain(Memory::is_live);
-        let payer = Payer::of_relations(&self.spending, llm);
+        let budget = self.vectors.embedding().inference.budget;
+        let payer = Payer::of_relations(&self.spending, llm, budget);
         let schema = insight::schema();
         let text = insight::question(&memories);
         let question = Question { instructions: insight::INSTRUCTIONS, text, schema: &schema };

@@ -7,7 +7,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::Future,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -23,6 +23,7 @@ use crate::{
     base::Base,
     index::{MemoryIndex, VectorSearch},
     jobs::Jobs,
+    lock,
     memories::{Memories, supersede::reinstate},
     settings::Consolidate,
     spending::Spending,
@@ -30,6 +31,7 @@ use crate::{
 };
 use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
+use cerebro_core::text;
 use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
 use cerebro_store::{
     BeforeUnion, CycleState, Decision, SaidText, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
@@ -71,6 +73,8 @@ pub struct Consolidating {
     pub(crate) spending: Spending,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) traffic: Arc<Traffic>,
+    /// The plan that was shown last, and how many of its steps it had then.
+    shown: Arc<Mutex<Option<(CycleId, usize)>>>,
 }
 
 impl Consolidating {
@@ -88,6 +92,7 @@ impl Consolidating {
             spending: spending.clone(),
             jobs: Arc::clone(jobs),
             traffic: Arc::clone(traffic),
+            shown: Arc::default(),
         }
     }
 
@@ -100,19 +105,24 @@ impl Consolidating {
         let planned = self.base.store.transact(&Plan { by, steps }).await?;
         let is_seen = !by_clock || self.base.settings.consolidate != Consolidate::Apply;
         let is_asking = is_seen && self.want_insights(&planned.id).await?;
-        Ok(Consolidation { is_asking, ..self.shown(planned).await? })
+        if !by_clock {
+            self.note_shown(&planned);
+        }
+        Ok(Consolidation { is_asking, ..self.described(planned).await? })
     }
 
     /// Carries out a plan: the one that waits, or the one with this id.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if there is no such plan or it no longer waits.
+    /// [`ServiceError::Invalid`] if there is no such plan, it no longer waits, or it has insights that were not shown: they
+    /// joined it since, or the daemon began anew.
     pub async fn apply(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
         let cycle = self.wanted(id, CycleState::Planned).await?;
         let unfound = self.not_found_by_meaning(&cycle).await?;
-        let applied = self.base.store.transact(&Apply { id: cycle.id, unfound: &unfound }).await?;
+        let shown = lock(&self.shown).filter(|(plan, _)| *plan == cycle.id).map_or(0, |(_, steps)| steps);
+        let applied = self.base.store.transact(&Apply { id: cycle.id, shown, unfound: &unfound }).await?;
         tracing::info!(cycle = %applied.id, done = applied.count(StepOutcome::Done), "a plan was carried out");
-        self.shown(applied).await
+        self.described(applied).await
     }
 
     /// Undoes a consolidation, the last one or the one with this id. Memories that were changed since are left as they are.
@@ -122,7 +132,7 @@ impl Consolidating {
     pub async fn undo(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
         let cycle = self.wanted(id, CycleState::Applied).await?;
         let undone = self.base.store.transact(&Undo { id: cycle.id }).await?;
-        self.shown(undone).await
+        self.described(undone).await
     }
 
     /// Consolidations, planned or done, the latest first.
@@ -130,13 +140,15 @@ impl Consolidating {
         Ok(self.base.store.cycles().latest(limit).await?)
     }
 
-    /// One consolidation.
+    /// One consolidation, to be shown.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] if there is none.
     pub async fn cycle(&self, id: CycleId) -> Result<Consolidation, ServiceError> {
         let found = self.base.store.cycles().by_id(&id).await?;
-        self.shown(found.ok_or_else(|| unknown(&id))?).await
+        let found = found.ok_or_else(|| unknown(&id))?;
+        self.note_shown(&found);
+        self.described(found).await
     }
 
     /// Makes a plan every night, and carries it out if the settings say so, until `stopping` completes. A failure is
@@ -168,15 +180,23 @@ impl Consolidating {
     /// Makes a plan if a night has passed since the last one, and carries it out if the settings say so.
     pub(crate) async fn plan_by_clock(&self) -> Result<(), ServiceError> {
         let last = self.base.store.cycles().latest(1).await?.into_iter().next();
+        let has_insights = last.as_ref().is_some_and(|last| {
+            last.state == CycleState::Planned && last.steps.iter().any(|stored| stored.insight.is_some())
+        });
         let age = last.map_or(Duration::MAX, |last| {
             Duration::try_from(self.base.now().duration_since(last.at)).unwrap_or(Duration::ZERO)
         });
         if age < NIGHT || self.index.memories_indexed() == 0 {
             return Ok(());
         }
+        let applies = self.base.settings.consolidate == Consolidate::Apply;
+        if applies && has_insights {
+            // Nobody but a person has them carried out, so the plan waits.
+            return Ok(());
+        }
         let planned = self.plan(true).await?.cycle;
         tracing::info!(cycle = %planned.id, steps = planned.steps.len(), "a consolidation was planned");
-        if self.base.settings.consolidate == Consolidate::Apply && !planned.steps.is_empty() {
+        if applies && !planned.steps.is_empty() {
             self.apply(Some(planned.id)).await?;
         }
         Ok(())
@@ -243,7 +263,14 @@ impl Consolidating {
         Ok(self.base.store.memories().map_of(&ids).await?)
     }
 
-    async fn shown(&self, cycle: StoredCycle) -> Result<Consolidation, ServiceError> {
+    /// Notes that a person sees a plan as it is now.
+    fn note_shown(&self, cycle: &StoredCycle) {
+        if cycle.state == CycleState::Planned {
+            *lock(&self.shown) = Some((cycle.id, cycle.steps.len()));
+        }
+    }
+
+    async fn described(&self, cycle: StoredCycle) -> Result<Consolidation, ServiceError> {
         let memories = self.memories_of(ids_of(&cycle)).await?;
         let titles = memories.into_iter().map(|(id, memory)| (id, memory.body.title)).collect();
         Ok(Consolidation { cycle, titles, is_asking: false })
@@ -310,6 +337,8 @@ impl Decision for Plan {
 /// Carries out a plan.
 struct Apply<'a> {
     id: CycleId,
+    /// How many of its steps were shown. Insights beyond these are not carried out.
+    shown: usize,
     /// Memories that cannot take the place of others yet.
     unfound: &'a BTreeSet<MemoryId>,
 }
@@ -321,6 +350,12 @@ impl Decision for Apply<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
         let cycle = write.store().cycles().by_id(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
         let mut cycle = in_state(cycle, CycleState::Planned)?;
+        let joined = cycle.steps.iter().skip(self.shown).filter(|stored| stored.insight.is_some()).count();
+        if joined > 0 {
+            let insights = text::counted(joined, "insight");
+            let problem = format!("not shown yet: {insights}; look at the plan first");
+            return Err(ServiceError::invalid("id", cycle.id.as_str(), problem));
+        }
         let present = present(write, &cycle).await?;
         let planned: BTreeMap<MemoryId, u64> =
             cycle.steps.iter().map(|stored| (stored.step.memory, stored.step.version)).collect();

@@ -128,12 +128,12 @@ impl Decision for Corroborate<'_> {
                     self.distilling.memories.put_prepared(write, self.by, self.prepared, door).await?;
                 let memory = (written.memory.id, written.memory.revision);
                 let other = accepted(other, memory, write);
-                write.decide_candidate(&other, &others_past);
+                write.corroborate_candidate(&other, &others_past).await?;
                 memory
             }
         };
         let claim = accepted(claim, memory, write);
-        write.decide_candidate(&claim, &past);
+        write.corroborate_candidate(&claim, &past).await?;
         Ok(true)
     }
 }

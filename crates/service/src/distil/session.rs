@@ -174,7 +174,7 @@ impl Decision for KeepDistilled<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        // It may have been forgotten while the model thought.
+        // It may have been forgotten while the model was asked.
         let Some(session) = write.store().past_sessions().by_id(&self.session.id).await? else {
             return Ok(());
         };
@@ -206,6 +206,13 @@ impl Decision for KeepDistilled<'_> {
         let mut candidates: Vec<Candidate> = self.claims.iter().filter(is_here).map(candidate).collect();
         let mut run = self.run.clone();
         run.at = write.at();
+        // Some of it may have been forgotten, too. What the model says may tell of that.
+        let forgotten = write.store().history().forgotten_texts().await?;
+        candidates.retain(|candidate| !candidate.any_text(|text| forgotten.are_in(text)));
+        if session.exchanges < self.session.exchanges {
+            run.title = None;
+        }
+        run.title = run.title.filter(|title| !forgotten.are_in(title));
         run.claims = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
         if run.claims > 0 {
             run.state = DistilState::Done;

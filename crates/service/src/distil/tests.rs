@@ -244,6 +244,69 @@ fn an_import_brings_back_no_citation_that_was_removed() {
 }
 
 #[test]
+fn an_imported_removal_leaves_a_citation_that_is_here() {
+    with_service(async |service| {
+        let (_, candidates) = distilled(&service, "s").await;
+        let [_, _, all] = &candidates[..] else { panic!("{candidates:?}") };
+        let memory = accepted(&service, [all]).await[0];
+        let earlier = exported(&service).await;
+        let last = all.evidence[2].exchange;
+        let patch = Patch { evidence: Some(vec![last]), ..Patch::default() };
+        service.memories.update(&caller(), &memory, patch).await.unwrap();
+        let later = exported(&service).await;
+        with_another(async |other| {
+            other.import(&earlier, Run::Real).await.unwrap();
+            // In a batch of its own, and together with the citations.
+            for lines in [later.clone(), [&earlier[..], &later[..]].concat()] {
+                assert_eq!(other.import(&lines, Run::Real).await.unwrap().skipped, []);
+                assert_eq!(evidence_of(&other, &memory).await.len(), 3, "what is here stays");
+            }
+            let again = exported(&other).await;
+            with_another(async |third| {
+                assert_eq!(third.import(&again, Run::Real).await.unwrap().skipped, []);
+                assert_eq!(exported(&third).await, again, "an edge or a tombstone, never both");
+            })
+            .await;
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_citation_that_was_removed_stays_away_when_another_session_corroborates_its_claim() {
+    with_service(async |service| {
+        let (past, candidates) = distilled(&service, "s").await;
+        let [_, _, all] = &candidates[..] else { panic!("{candidates:?}") };
+        let memory = accepted(&service, [all]).await[0];
+        let kept = vec![all.evidence[2].exchange];
+        let patch = Patch { evidence: Some(kept.clone()), ..Patch::default() };
+        service.memories.update(&caller(), &memory, patch).await.unwrap();
+        let claim = service.base.store.candidates().by_id(&all.id).await.unwrap().unwrap();
+        let claim = Candidate { corroborated: true, ..claim };
+        service.base.store.transact(&Corroborated { claim: &claim, past: &past }).await.unwrap();
+        assert_eq!(evidence_of(&service, &memory).await, kept);
+        // A person who accepts it says so again.
+        let put = Put { past, claims: vec![claim] };
+        service.base.store.transact(&put).await.unwrap();
+        assert_eq!(evidence_of(&service, &memory).await.len(), 3);
+    });
+}
+
+struct Corroborated<'a> {
+    claim: &'a Candidate,
+    past: &'a PastSession,
+}
+
+impl Decision for Corroborated<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        Ok(write.corroborate_candidate(self.claim, self.past).await?)
+    }
+}
+
+#[test]
 fn an_import_brings_back_no_words_of_what_was_purged_or_forgotten() {
     with_service(async |service| {
         let (_, candidates) = distilled(&service, "s").await;

@@ -2,8 +2,8 @@
 
 use crate::{Documents, ServiceError, index::Evidence, tasks::on_a_thread};
 use cerebro_core::domain::{
-    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Run, Timestamp,
-    limits::TITLE_CHARS_MAX,
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Origin, Project, Run,
+    Timestamp, limits::TITLE_CHARS_MAX,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::taint;
@@ -51,6 +51,13 @@ pub struct Ingested {
     pub cut: bool,
     /// How many places were redacted.
     pub redacted: usize,
+}
+
+impl Ingested {
+    /// Of a file that is left out.
+    fn nothing(id: DocumentId) -> Self {
+        Self { id, added: 0, kept: 0, gone: 0, changed: false, renamed: false, cut: false, redacted: 0 }
+    }
 }
 
 /// A document, redacted and cut into chunks.
@@ -152,6 +159,11 @@ impl Decision for Draft {
     async fn decide(&self, write: &mut Write<'_>) -> Result<Ingested, ServiceError> {
         let before = self.before(write).await?;
         let id = before.as_ref().map_or_else(DocumentId::random, |before| before.id);
+        // A memory file that a person had forgotten stays forgotten.
+        let tombstone = HistoryTombstone::of_memory_file(&self.path);
+        if !self.loaded_by.is_empty() && write.has_history_tombstone(&[tombstone]).await? {
+            return Ok(Ingested::nothing(id));
+        }
         let held = match &before {
             Some(before) => in_order(before, write.store().chunks().digests(&id).await?),
             None => Vec::new(),
@@ -207,7 +219,7 @@ fn in_order(document: &Document, digests: Vec<(ChunkId, String)>) -> Vec<(ChunkI
 
 impl Documents {
     /// Stores the content of a file: new chunks are written, chunks that it no longer has are removed, the rest stays
-    /// untouched; all of it or nothing.
+    /// untouched; all of it or nothing. Nothing of an agent's memory file that a person had forgotten.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a path with control characters, or a failing store.

@@ -1,5 +1,7 @@
 //! History in exports and imports: its lines, and how an import reads them.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::prepare::clean;
@@ -82,7 +84,7 @@ pub(crate) struct HistoryTombstoneLine {
     digest: String,
 }
 
-/// Whether what an export brings was forgotten here: there is its tombstone, if it has one, or one of its texts holds a text
+/// Whether what an export or a hook brings was forgotten here: there is its tombstone, if it has one, or one of its texts holds a text
 /// that was forgotten in all sessions. A session that was forgotten may have gone on, so what hooks reported of it counts
 /// by itself.
 pub(crate) async fn is_forgotten(
@@ -141,11 +143,26 @@ pub(crate) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Takin
     Ok(true)
 }
 
-/// Imports a tombstone.
-pub(crate) async fn tombstone(write: &mut Write<'_>, line: HistoryTombstoneLine) -> Taking {
-    let Some(tombstone) = HistoryTombstone::parse(&line.digest) else {
+impl HistoryTombstoneLine {
+    /// The tombstone, if the line has one.
+    pub(crate) fn tombstone(&self) -> Option<HistoryTombstone> {
+        HistoryTombstone::parse(&self.digest)
+    }
+}
+
+/// Imports a tombstone. `cited` are those of citations that are here: as all that is here, these stay as they are, and a
+/// citation has an edge or a tombstone, never both.
+pub(crate) async fn tombstone(
+    write: &mut Write<'_>,
+    line: HistoryTombstoneLine,
+    cited: &BTreeSet<HistoryTombstone>,
+) -> Taking {
+    let Some(tombstone) = line.tombstone() else {
         return Err("a tombstone is 32 hexadecimal digits".to_owned().into());
     };
+    if cited.contains(&tombstone) || write.makes_citation_of(&tombstone) {
+        return Ok(false);
+    }
     if write.has_history_tombstone(std::slice::from_ref(&tombstone)).await? {
         return Ok(false);
     }

@@ -113,6 +113,19 @@ impl History {
         Ok(forgotten)
     }
 
+    /// Removes sessions that have no exchange.
+    pub(crate) async fn drop_empty(&self) -> Result<(), ServiceError> {
+        let mut pages = self.base.store.past_sessions().walk(PAGE);
+        while let Some(page) = pages.next().await? {
+            let empty: Vec<SessionId> =
+                page.into_iter().filter(|session| session.exchanges == 0).map(|session| session.id).collect();
+            if !empty.is_empty() {
+                self.base.store.transact(&DropEmpty { sessions: &empty }).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// The sessions that worked for a session, and those that worked for them.
     pub(crate) async fn sub_agents(&self, session: &SessionId) -> Result<BTreeSet<SessionId>, ServiceError> {
         let (mut found, mut parents) = (BTreeSet::new(), vec![session.clone()]);
@@ -282,5 +295,25 @@ impl Decision for ForgetBatch<'_> {
         let retracted = retract(write, &session, &going, Why::Forgotten, tells).await?;
         write.forget_history(&session, before, going, tombstones);
         Ok((session.exchanges == 0, retracted))
+    }
+}
+
+/// Sessions that have no exchange, as far as they still have none.
+struct DropEmpty<'a> {
+    sessions: &'a [SessionId],
+}
+
+impl Decision for DropEmpty<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        for session in write.store().past_sessions().by_ids(self.sessions).await? {
+            if session.exchanges == 0 {
+                retract(write, &session, &[], Why::Missing, |_| false).await?;
+                write.forget_history(&session, 0, Vec::new(), Vec::new());
+            }
+        }
+        Ok(())
     }
 }

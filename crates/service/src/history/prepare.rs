@@ -256,10 +256,21 @@ fn whole_micros(at: Timestamp) -> Timestamp {
 
 /// The first line of the prompt; without one, of what was said or done.
 fn title(exchange: &transcript::Exchange, text: &RedactedText) -> RedactedText {
-    let line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(clean);
-    let prompt = exchange.prompt.as_ref().and_then(|prompt| line(&prompt.text));
-    let title = prompt.or_else(|| line(text)).unwrap_or_else(|| clean("(no words)"));
+    let prompt = exchange.prompt.as_ref().and_then(|prompt| first_line(&prompt.text));
+    let title = prompt.or_else(|| first_line(text)).unwrap_or_else(|| clean("(no words)"));
     title.cut_chars(TITLE_CHARS_MAX)
+}
+
+/// The first line with words; without one, the first that is not empty. One that ends in a colon announces the next, which is
+/// added to it, without the mark of a heading.
+fn first_line(text: &str) -> Option<RedactedText> {
+    let any = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let mut lines = text.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
+    let first = lines.next().unwrap_or(any);
+    match lines.next().filter(|_| first.ends_with(':')) {
+        Some(next) => Some(clean(&format!("{first} {}", next.trim_start_matches('#').trim_start()))),
+        None => Some(clean(first)),
+    }
 }
 
 /// An exchange as a text for people and agents: the prompt after `>`, commands after `$`, the rest in words.
@@ -380,6 +391,17 @@ mod tests {
         assert_eq!(full.exchange.commands, [PastCommand { line: clean("cargo test"), ok: Some(false) }]);
         assert_eq!(full.exchange.first, Some(native_digest("u1")));
         assert_eq!(full.exchange.id, ExchangeId::of("claude-code", &session.id, 3));
+    }
+
+    #[test]
+    fn a_line_that_announces_the_next_is_no_title_alone() {
+        let title = |prompt: &str| first_line(prompt).map(String::from);
+        let plan = "Implement the following plan:\n\n# Plan: Simplify setup\n\n## Context";
+        assert_eq!(title(plan).unwrap(), "Implement the following plan: Plan: Simplify setup");
+        assert_eq!(title("\n---\nMend this:\n```\nerror[E0308]").unwrap(), "Mend this: error[E0308]");
+        assert_eq!(title("Mend the test\nof the parser").unwrap(), "Mend the test");
+        assert_eq!((title("Look here:").unwrap(), title(" \n…").unwrap()), ("Look here:".into(), "…".into()));
+        assert_eq!(title(" \n"), None);
     }
 
     #[test]

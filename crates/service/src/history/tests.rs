@@ -10,6 +10,7 @@ use crate::{
 };
 use cerebro_core::domain::{Event, EventKind, ExchangeId, Run, Scope, SourceState, Timestamp};
 use cerebro_core::recall::Match;
+use cerebro_store::{Decision, Write};
 use cerebro_transcript::{
     self as transcript,
     turn::{Prompt, Turn},
@@ -448,6 +449,66 @@ fn a_text_that_was_forgotten_stays_out_of_every_session() {
         let kept = exported(&service).await;
         assert!(!kept.iter().any(|line| line.to_lowercase().contains(TEXT)), "{kept:?}");
         assert_eq!(kept.iter().filter(|line| line.contains("another prompt")).count(), 5);
+    });
+}
+
+/// Holds the writer until it is told to let go.
+struct Hold<'a>(&'a tokio::sync::Notify);
+
+impl Decision for Hold<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, _write: &mut Write<'_>) -> Result<(), ServiceError> {
+        self.0.notified().await;
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_forgotten_while_a_hook_reports_it_is_not_kept() {
+    with_service(async |service| {
+        const TEXT: &str = "embarrassingquokka";
+        let reported = "About the EmbarrassingQuokka.";
+        // Read before the text is forgotten, as by a report that came just before.
+        assert!(service.base.store.history().forgotten_texts().await.unwrap().is_empty());
+        let (go, by_text) =
+            (tokio::sync::Notify::new(), Forget { text: Some(TEXT.to_owned()), ..Forget::default() });
+        let (me, hold) = (caller(), Hold(&go));
+        // They get the writer in this order. Each report comes before anything is forgotten, and is kept after that.
+        let (held, forgotten, prompt, message, summary, ()) = tokio::join!(
+            service.base.store.transact(&hold),
+            service.forget(&me, &by_text, Run::Real),
+            service.memories.note_prompt(&me, reported),
+            service.memories.note_last_message(&me, reported),
+            service.memories.note_compaction(&me, reported),
+            async { go.notify_one() },
+        );
+        held.unwrap();
+        forgotten.unwrap();
+        assert!(prompt.unwrap().is_none());
+        assert_eq!((message.unwrap(), summary.unwrap()), (false, false));
+        let kept = exported(&service).await;
+        assert!(!kept.iter().any(|line| line.to_lowercase().contains(TEXT)), "{kept:?}");
+        assert!(service.memories.note_prompt(&me, "About the gannet.").await.unwrap().is_some());
+    });
+}
+
+#[test]
+fn a_session_of_which_all_was_forgotten_leaves_no_row_when_it_is_imported_again() {
+    with_service(async |service| {
+        let said = vec![exchange(0, "An EmbarrassingQuokka", "a reply")];
+        service.history.commit(titled("s1", "A title", said)).await.unwrap();
+        service.history.commit(batch("s2", talk(0..2))).await.unwrap();
+        let earlier = exported(&service).await;
+        let by_text = Forget { text: Some("embarrassingquokka".to_owned()), ..Forget::default() };
+        service.history.forget(&by_text, Run::Real).await.unwrap();
+        let kept = exported(&service).await;
+        service.import(&earlier, Run::Real).await.unwrap();
+        service.import_ended().await.unwrap();
+        assert_eq!(exported(&service).await, kept);
+        assert_eq!(service.history.session(&session("s1")).await.unwrap(), None);
+        assert_eq!(service.history.session(&session("s2")).await.unwrap().unwrap().exchanges, 2);
     });
 }
 

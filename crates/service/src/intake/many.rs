@@ -132,7 +132,7 @@ impl Intake {
         pass: &mut Pass,
     ) -> Result<(), Trouble> {
         let project = self.project_of(&batch.session, pass).await;
-        self.note_counts(found.agent, &Counts::default(), &batch.counts);
+        self.note_counts(found.agent, key, None, &batch.counts);
         let standing =
             SourceProgress { restarted: true, ..SourceProgress::of(found.agent, key, batch.counts.clone()) };
         let cursor = of_rows(found, &head.id, &head.watermark);

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{DocumentRead, ServiceError, agent_slug, index::Evidence, looks};
 use cerebro_core::{
-    domain::{Document, HistoryTombstone, Project, Run},
+    domain::{Document, Project, Run},
     redact::redact_text,
     text::hex,
 };
@@ -208,11 +208,6 @@ impl Intake {
         });
         let Some((hash, bytes)) = read.await.flatten() else { return Ok(()) };
         if before.is_some_and(|before| before.hash == hash && before.project == project) {
-            return Ok(());
-        }
-        // A file that a person had forgotten stays forgotten.
-        let tombstone = HistoryTombstone::of_memory_file(&path);
-        if !self.base.store.history().tombstones_among(&[tombstone]).await?.is_empty() {
             return Ok(());
         }
         // No document has such a path.

@@ -12,6 +12,7 @@
 //! | [`settings`], [`choice`] | which sessions a person wants |
 //! | [`slug`] | the folder of a session, for agents that do not record it |
 //! | [`forks`], [`copied_rows`] | which part of a session is a copy of another one |
+//! | [`apart`] | what only the shorter one of two files of a session has |
 //! | [`take`], [`many`] | the project of a session; exchanges and cursor go to the store in one transaction |
 //! | [`memory_files`] | memory files of agents, which are documents |
 //! | [`journal_only`] | the same for the journal of work alone, if past sessions are not kept |
@@ -20,6 +21,7 @@
 //! | [`run`] | the task, its bounds and its pauses |
 //! | [`state`] | requests to it, and its progress |
 
+mod apart;
 mod choice;
 mod copied_rows;
 mod drift;

@@ -10,6 +10,7 @@ use std::{
 
 use super::Intake;
 use super::{
+    apart::IN_ANOTHER,
     folders::{Form, TranscriptFolder, agents},
     state::{HistoryOptions, ImportRequest, Known, Wanted},
     take::{Pass, Taken, Trouble},
@@ -162,6 +163,7 @@ impl Intake {
             }
         }
         self.note_gone(&gates, &files, &roots).await?;
+        self.name_apart();
         // Sessions that were too old, in a source with many, may be wanted now.
         let is_asked = *request != ImportRequest::default();
         let wanted = |file: &Found| match gates.get(&file.path) {
@@ -221,6 +223,7 @@ impl Intake {
                     progress.of(found.agent).read += 1;
                     progress.recovered(&found.path);
                 }
+                self.name_apart();
                 if let Taken::Done(stat) = taken {
                     self.set_gate(found.path, stat);
                 }
@@ -254,6 +257,7 @@ impl Intake {
             }
             if let Some(known) = lock(&self.state.known).as_mut() {
                 known.gates.remove(path);
+                known.apart.remove(path);
             }
         }
         Ok(())
@@ -285,6 +289,11 @@ impl Intake {
                     } else {
                         known.holders.insert(id, holder);
                     }
+                }
+                if let Some(words) =
+                    source.error.as_ref().filter(|words| is_excluded && **words != *IN_ANOTHER)
+                {
+                    known.apart.insert(path.clone(), words.to_string());
                 }
                 // Excluded sessions may be wanted now; a shorter recording of a session is not.
                 let may_be_wanted = is_excluded && source.error.is_none();

@@ -18,7 +18,7 @@ use super::{
 use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_core::redact::redact_secrets;
-use cerebro_transcript::Agent;
+use cerebro_transcript::{Agent, Counts};
 
 /// Most files that hooks have named and that wait. Beyond that, everything is scanned.
 const NAMED_MAX: usize = 256;
@@ -128,7 +128,7 @@ impl Progress {
 
 impl AgentProgress {
     /// Adds what was counted between two readings.
-    pub(super) fn count(&mut self, before: &cerebro_transcript::Counts, after: &cerebro_transcript::Counts) {
+    pub(super) fn count(&mut self, before: &Counts, after: &Counts) {
         for (name, count) in &after.unknown {
             let more = count.saturating_sub(before.unknown.get(name).copied().unwrap_or_default());
             if more > 0 && (self.unknown.len() < UNKNOWN_MAX || self.unknown.contains_key(name)) {
@@ -171,6 +171,8 @@ pub(super) struct Known {
     pub gates: HashMap<PathBuf, Stat>,
     /// The files that the sessions were read from, with their sizes.
     pub holders: HashMap<(Agent, String), (PathBuf, u64)>,
+    /// Files that have more of a session than was imported, because another file of it is longer; with the words on each.
+    pub apart: BTreeMap<PathBuf, String>,
 }
 
 impl Known {
@@ -198,6 +200,8 @@ pub(crate) struct IntakeState {
     /// Files that hooks named, and that are to be read.
     pub(super) named: Mutex<BTreeSet<PathBuf>>,
     pub(super) progress: Mutex<Progress>,
+    /// What the progress counts of each source with unknown or malformed records, so that what is read twice counts once.
+    pub(super) counted: Mutex<HashMap<String, Counts>>,
     /// What the store knows of the files; read from it when first needed.
     pub(super) known: Mutex<Option<Known>>,
     /// How far transcripts were read for the journal alone, if sessions are not imported.

@@ -8,6 +8,7 @@ use std::{
 
 use super::Intake;
 use super::{
+    apart::IN_ANOTHER,
     forks::Copying,
     reading::{Cursor, Fault, Piece, Reading},
     settings::HistorySettings,
@@ -20,6 +21,8 @@ use cerebro_transcript::{Agent, Batch, Counts, Session};
 
 /// Exchanges of one transaction: so many fit, however long each is.
 const BATCH_EXCHANGES: usize = 120;
+/// Most sources with unknown or malformed records whose counts are remembered.
+const COUNTED_MAX: usize = 10_000;
 /// Most folders whose projects are cached.
 const PROJECTS_MAX: usize = 4_096;
 
@@ -193,6 +196,7 @@ impl Intake {
         standing.restarted = reading.restarted();
         let mut copying = Copying::of(reading.restarted());
         let mut end = reading.restarted().then_some(0);
+        let mut former = None;
         loop {
             let (back, piece) = blocking(move || {
                 let piece = reading.step();
@@ -201,7 +205,8 @@ impl Intake {
             .await?;
             reading = back;
             let Piece { mut batch, cursor, is_last, bytes } = piece?;
-            self.note_counts(found.agent, &standing.counts, &batch.counts);
+            let counted = before.as_ref().map(|before| &before.state.counts);
+            self.note_counts(found.agent, &key, counted, &batch.counts);
             standing.counts = batch.counts.clone();
             if batch.session.id.is_empty() && !batch.exchanges.is_empty() {
                 let stem = found.path.file_stem().unwrap_or_default();
@@ -220,6 +225,7 @@ impl Intake {
                 }
                 end = batch.exchanges.last().map(|last| last.seq + 1).or(end);
                 self.drop_copies(&mut batch, &mut copying, Some(found)).await?;
+                former = former.or(self.other_holder(found, &batch.session.id));
                 self.holds(found, &key, &batch.session.id);
                 let reading = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));
                 let ends_at = end.filter(|_| is_last);
@@ -230,6 +236,9 @@ impl Intake {
             }
             lock(&self.state.progress).bytes_done += bytes;
             if is_last {
+                if let Some(former) = former {
+                    self.note_former(found, former).await?;
+                }
                 return Ok(Taken::Done(cursor.stat));
             }
             before = Some(cursor);
@@ -250,10 +259,11 @@ impl Intake {
         let error = match pass.wants(project, batch.session.cwd.as_deref(), found) {
             Want::NotNow => return Ok(Some(Taken::Remainder)),
             Want::Never => None,
-            Want::Yes if self.is_held_elsewhere(found, &batch.session.id) => {
-                Some("another file has the same session and more of it".to_owned())
-            }
-            Want::Yes => return Ok(None),
+            Want::Yes if !self.is_held_elsewhere(found, &batch.session.id) => return Ok(None),
+            Want::Yes => match self.other_holder(found, &batch.session.id) {
+                Some(other) => Some(self.left_out_for(found, &other).await?),
+                None => Some(IN_ANOTHER.to_owned()),
+            },
         };
         let mut source = standing.read(None, SourceState::Excluded, error).to_source();
         // With its present state, so that it is not read again until it changes.
@@ -322,8 +332,24 @@ impl Intake {
         project
     }
 
-    pub(super) fn note_counts(&self, agent: Agent, before: &Counts, after: &Counts) {
-        lock(&self.state.progress).of(agent).count(before, after);
+    /// Adds to the progress what is new in the counts of a source. `known` are those of an earlier daemon.
+    pub(super) fn note_counts(&self, agent: Agent, key: &str, known: Option<&Counts>, now: &Counts) {
+        if now.unknown.is_empty() && now.malformed + now.oversized == 0 {
+            return;
+        }
+        let mut counted = lock(&self.state.counted);
+        if counted.len() >= COUNTED_MAX {
+            counted.clear();
+        }
+        let before = counted.entry(key.to_owned()).or_insert_with(|| known.cloned().unwrap_or_default());
+        lock(&self.state.progress).of(agent).count(before, now);
+        // The end of a source is read again when it has grown, and all of it when it was rewritten.
+        before.malformed = before.malformed.max(now.malformed);
+        before.oversized = before.oversized.max(now.oversized);
+        for (name, count) in &now.unknown {
+            let most = before.unknown.entry(name.clone()).or_default();
+            *most = (*most).max(*count);
+        }
     }
 
     pub(super) fn holds(&self, found: &Found, key: &str, session: &str) {

@@ -12,11 +12,13 @@ use crate::{ServiceError, lock, settings::InferenceSettings, spending::Spending}
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::relate::claim::{MalformedAnswer, json_in};
-use cerebro_models::llm::{ANSWER_TOKENS_MAX, Ask, Llm};
+use cerebro_models::llm::{ANSWER_TOKENS_MAX, Ask, End, Llm};
 use cerebro_models::provider::ProviderError;
 
 /// How often a model may correct an answer that does not fit.
-pub(crate) const REPAIRS_MAX: usize = 1;
+const REPAIRS_MAX: usize = 1;
+/// Most requests of one question: the first, one more if its answer was cut off, and corrections.
+pub(crate) const REQUESTS_MAX: u64 = 2 + REPAIRS_MAX as u64;
 
 /// The assumed cost of a question about memories, in tokens, before it is known.
 const TOKENS_GUESSED: u64 = 4_000;
@@ -56,22 +58,25 @@ pub(crate) struct Payer<'a> {
     spending: &'a Spending,
     model: String,
     is_metered: bool,
-    /// The daily budget of distilling, for questions of distilling.
-    distilling: Option<Budget>,
+    /// Whether the questions are of distilling, which has an account of its own.
+    distils: bool,
+    /// The daily budget.
+    budget: Budget,
     /// What its questions have cost so far.
     spent: Mutex<Spent>,
 }
 
 impl<'a> Payer<'a> {
-    /// For questions about how memories relate.
-    pub(crate) fn of_relations(spending: &'a Spending, llm: &Llm) -> Self {
-        let spent = Mutex::default();
-        Self { spending, model: llm.name(), is_metered: llm.is_metered(), distilling: None, spent }
+    /// For questions about how memories relate, with the budget of metered providers.
+    pub(crate) fn of_relations(spending: &'a Spending, llm: &Llm, budget: Budget) -> Self {
+        let (is_metered, spent) = (llm.is_metered(), Mutex::default());
+        let budget = if is_metered { budget } else { Budget::default() };
+        Self { spending, model: llm.name(), is_metered, distils: false, budget, spent }
     }
 
     /// For distilling, which has a budget of its own, whether the provider is metered or not.
     pub(crate) fn of_distilling(spending: &'a Spending, llm: &Llm, budget: Budget) -> Self {
-        Self { distilling: Some(budget), ..Self::of_relations(spending, llm) }
+        Self { distils: true, budget, ..Self::of_relations(spending, llm, budget) }
     }
 
     /// What its questions have cost so far, whether the provider is metered or not.
@@ -79,16 +84,27 @@ impl<'a> Payer<'a> {
         *lock(&self.spent)
     }
 
-    /// Called before a request of about so many tokens. A question of distilling is charged at once, so that it counts even
-    /// if the daemon is killed meanwhile. Returns the account that was charged.
-    async fn open(&self, tokens: u64) -> Result<Option<String>, JobError> {
-        lock(&self.spent).requests += 1;
-        let Some(budget) = self.distilling else { return Ok(None) };
-        let spent = self.spending.distil_spent_today().await?;
-        if !budget.allows(spent, tokens + u64::from(ANSWER_TOKENS_MAX)) {
-            return Err(JobError::Spent);
+    /// Called before a request of about so many tokens whose answer may have `answer` more. A question of distilling is charged
+    /// at once, so that it counts even if the daemon is killed meanwhile. Returns the account that was charged, and how many
+    /// tokens the answer may have within the budget.
+    async fn open(&self, tokens: u64, answer: u32) -> Result<(Option<String>, u32), JobError> {
+        let mut granted = answer;
+        // Before the first question about memories, the loop checks the budget by a guess.
+        if self.distils || answer > ANSWER_TOKENS_MAX {
+            let spent = if self.distils {
+                self.spending.distil_spent_today().await?
+            } else {
+                self.spending.spent_today().await?
+            };
+            let wanted = tokens + u64::from(ANSWER_TOKENS_MAX)..=tokens + u64::from(answer);
+            let all = self.budget.grants(spent, wanted).ok_or(JobError::Spent)?;
+            granted = u32::try_from(all - tokens).unwrap_or(answer);
         }
-        Ok(Some(self.spending.note_distilled(&self.model, tokens).await?))
+        lock(&self.spent).requests += 1;
+        if !self.distils {
+            return Ok((None, granted));
+        }
+        Ok((Some(self.spending.note_distilled(&self.model, tokens).await?), granted))
     }
 
     /// Called after a request for which `tokens` were charged to an account; corrects the charge to `cost`. Without a
@@ -105,7 +121,8 @@ impl<'a> Payer<'a> {
     }
 }
 
-/// Asks a question, and asks for a correction if the answer does not fit.
+/// Asks a question. If the answer is cut off, which happens to models that reason first, asks once more with room for a
+/// longer one; if it does not fit, asks for a correction.
 ///
 /// # Errors
 /// The provider's, a spent budget, or a failing store. An answer that does not fit, even after its correction, is a
@@ -117,26 +134,36 @@ pub(crate) async fn ask<T>(
     read: impl Fn(&Value) -> Result<T, MalformedAnswer>,
 ) -> Result<T, JobError> {
     let Question { instructions, text, schema } = question;
+    let refused =
+        |reason: String| -> JobError { ProviderError::Refused { provider: llm.name(), reason }.into() };
     let mut turns = vec![text];
     let mut repairs = 0;
     loop {
-        let ask = Ask { instructions, turns: turns.clone(), schema };
         let said: u64 = turns.iter().map(|turn| tokens_of(turn)).sum();
         let tokens = said + tokens_of(instructions) + tokens_of(&schema.to_string());
-        let charged = payer.open(tokens).await?;
-        let reply = llm.ask(&ask).await;
+        let wanted = llm.answer_tokens();
+        let (charged, answer_tokens) = payer.open(tokens, wanted).await?;
+        let reply = llm.ask(&Ask { instructions, turns: turns.clone(), schema, answer_tokens }).await;
         let cost = reply.as_ref().ok().map(|reply| match reply.tokens {
             0 => tokens + tokens_of(&reply.text),
             counted => counted,
         });
         payer.pay(charged, tokens, cost).await;
         let reply = reply?;
+        let is_empty = reply.text.trim().is_empty();
         match json_in(&reply.text).and_then(|answer| read(&answer)) {
             Ok(fitting) => return Ok(fitting),
-            Err(misfit) if repairs >= REPAIRS_MAX => {
-                let reason = misfit.to_string();
-                return Err(ProviderError::Refused { provider: llm.name(), reason }.into());
+            Err(_) if reply.end == End::Declined => {
+                return Err(refused("the model declines to answer".to_owned()));
             }
+            // From now on, the model has more room.
+            Err(_) if reply.end == End::CutOff && wanted < llm.answer_tokens() => {}
+            Err(_) if is_empty => {
+                let reason =
+                    format!("the answer was cut off after {answer_tokens} tokens, before its text began");
+                return Err(refused(reason));
+            }
+            Err(misfit) if repairs >= REPAIRS_MAX => return Err(refused(misfit.to_string())),
             Err(misfit) => {
                 let again = format!("{misfit}. Answer once more, with JSON of that schema and nothing else.");
                 turns.extend([&reply.text, &again].map(|turn| redact_text(turn).value));

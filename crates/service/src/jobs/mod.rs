@@ -8,7 +8,7 @@ pub(crate) mod asking;
 mod queue;
 pub(crate) mod runner;
 
-pub(crate) use asking::{Payer, Question, REPAIRS_MAX, ask};
+pub(crate) use asking::{Payer, Question, REQUESTS_MAX, ask};
 pub(crate) use runner::{JobError, Runner};
 
 use cerebro_store::JobKind;

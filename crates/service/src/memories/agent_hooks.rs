@@ -1,7 +1,7 @@
 //! What an agent's hooks store. They only fill gaps: they never replace what the agent wrote itself.
 
 use super::guard;
-use crate::{Caller, Door, Memories, ServiceError, fields::Fields};
+use crate::{Caller, Door, Memories, ServiceError, fields::Fields, history};
 use cerebro_core::domain::{Memory, Origin, Scope};
 use cerebro_core::hygiene::summary_key;
 use cerebro_core::redact::{RedactedText, redact_text};
@@ -19,29 +19,42 @@ impl Memories {
     /// Keeps the last message of the caller's session as its summary while there is no better one. Returns whether it did.
     ///
     /// It is kept on the session only, since as a memory, the last message of each turn would be noise in searches. So a
-    /// better summary is one that a memory holds.
+    /// better summary is one that a memory holds. A message that holds a text that was forgotten in all sessions is not kept.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an empty message, or a failing store.
     pub async fn note_last_message(&self, caller: &Caller, message: &str) -> Result<bool, ServiceError> {
-        let message = Fields::default().message(message)?;
-        self.base.store.transact(&NoteLastMessage { memories: self, caller, message: &message }).await
+        let (said, message) = (message, Fields::default().message(message)?);
+        self.base.store.transact(&NoteLastMessage { memories: self, caller, said, message: &message }).await
     }
 
     /// Keeps the summary that the agent's program made when it compacted a conversation, unless the agent has written one
-    /// itself. Returns whether it did. The summary of a later compaction revises the earlier one.
+    /// itself. Returns whether it did. The summary of a later compaction revises the earlier one. One that holds a text that
+    /// was forgotten in all sessions is not kept.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an empty summary, or a failing store.
     pub async fn note_compaction(&self, caller: &Caller, summary: &str) -> Result<bool, ServiceError> {
-        let summary = Fields::default().content(summary)?;
-        self.base.store.transact(&NoteCompaction { memories: self, caller, summary: &summary }).await
+        let (said, summary) = (summary, Fields::default().content(summary)?);
+        self.base.store.transact(&NoteCompaction { memories: self, caller, said, summary: &summary }).await
     }
+}
+
+/// Whether what a hook reports holds a text that was forgotten in all sessions, as it was said or as it would be kept. It
+/// is asked within the transaction that would keep it, so that nothing is forgotten between the two.
+pub(super) async fn is_forgotten(
+    write: &Write<'_>,
+    said: &str,
+    kept: &RedactedText,
+) -> Result<bool, ServiceError> {
+    history::is_forgotten(write, None, |forgotten| forgotten.are_in(said) || forgotten.are_in(kept)).await
 }
 
 struct NoteLastMessage<'a> {
     memories: &'a Memories,
     caller: &'a Caller,
+    /// As it was reported.
+    said: &'a str,
     message: &'a RedactedText,
 }
 
@@ -50,7 +63,10 @@ impl Decision for NoteLastMessage<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Self { memories, caller, message } = *self;
+        let Self { memories, caller, said, message } = *self;
+        if is_forgotten(write, said, message).await? {
+            return Ok(false);
+        }
         let id = &caller.session;
         memories.sessions.ensure_session(write, caller, &caller.project).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
@@ -72,6 +88,8 @@ impl Decision for NoteLastMessage<'_> {
 struct NoteCompaction<'a> {
     memories: &'a Memories,
     caller: &'a Caller,
+    /// As it was reported.
+    said: &'a str,
     summary: &'a RedactedText,
 }
 
@@ -80,7 +98,10 @@ impl Decision for NoteCompaction<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Self { memories, caller, summary } = *self;
+        let Self { memories, caller, said, summary } = *self;
+        if is_forgotten(write, said, summary).await? {
+            return Ok(false);
+        }
         let id = &caller.session;
         let project = match write.store().sessions().by_id(id).await? {
             Some(session) => session.project,

@@ -1,5 +1,6 @@
 //! Saving what the user asked for.
 
+use super::agent_hooks;
 use crate::{Caller, Memories, ServiceError, fields::Fields};
 use cerebro_core::domain::{Project, Prompt, PromptId, Timestamp};
 use cerebro_core::redact::RedactedText;
@@ -37,6 +38,30 @@ impl Memories {
         let (prompt, created) = self.base.store.transact(&decision).await?;
         let new_project = known.filter(|_| created).and_then(|known| known.meet(Some(&prompt.project)));
         Ok(PromptSaved { prompt, created, new_project, redacted: fields.redacted() })
+    }
+
+    /// Saves a prompt that a hook reports. `None` if it holds a text that was forgotten in all sessions; then nothing is
+    /// saved.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for the content, or a failing store.
+    pub async fn note_prompt(
+        &self,
+        caller: &Caller,
+        said: &str,
+    ) -> Result<Option<PromptSaved>, ServiceError> {
+        let mut fields = Fields::default();
+        let content = fields.content(said)?;
+        let prompt = SavePrompt { memories: self, caller, project: &caller.project, content: &content };
+        let noted = self.base.store.transact(&NotePrompt { prompt, said }).await?;
+        let saved = |(prompt, created)| PromptSaved {
+            prompt,
+            created,
+            // The hook's folder names it.
+            new_project: None,
+            redacted: fields.redacted(),
+        };
+        Ok(noted.map(saved))
     }
 
     /// The prompts of a project, newest first.
@@ -79,5 +104,25 @@ impl Decision for SavePrompt<'_> {
         };
         write.save_prompt(&prompt);
         Ok((prompt, true))
+    }
+}
+
+/// A prompt that a hook reports.
+struct NotePrompt<'a> {
+    prompt: SavePrompt<'a>,
+    /// As it was reported.
+    said: &'a str,
+}
+
+impl Decision for NotePrompt<'_> {
+    /// As that of [`SavePrompt`]; `None` for one that is not kept.
+    type Output = Option<(Prompt, bool)>;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+        if agent_hooks::is_forgotten(write, self.said, self.prompt.content).await? {
+            return Ok(None);
+        }
+        self.prompt.decide(write).await.map(Some)
     }
 }

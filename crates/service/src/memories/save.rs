@@ -6,7 +6,7 @@ use crate::{
     guard::{self, Admitted},
     memories::{
         evidence::{also_rest_on, rest_on},
-        supersede::supersede,
+        supersede::{supersede, superseded},
     },
 };
 use cerebro_core::domain::{
@@ -17,7 +17,7 @@ use cerebro_core::hygiene::{self, Draft, Existing, Shingles};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::{named, taint};
 use cerebro_search::lexical::Index;
-use cerebro_store::{Decision, SaidText, Supersession, Tombstone, Write};
+use cerebro_store::{Decision, SaidText, Tombstone, Write};
 
 /// Most recent twins that a decision compares.
 const TWINS_MAX: usize = 16;
@@ -375,10 +375,8 @@ impl Memories {
             write.store().memories().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?;
         // What another memory superseded no longer holds: the text is not repeated, it is said anew.
         let ids: Vec<MemoryId> = twins.iter().map(|twin| twin.id).collect();
-        let edges = write.supersessions(&ids).await?;
-        let is_corrected =
-            |twin: &Memory| edges.iter().any(|edge| edge.older == twin.id && edge.by != Supersession::CYCLE);
-        twins.retain(|twin| !is_corrected(twin));
+        let superseded = superseded(write, ids).await?;
+        twins.retain(|twin| !superseded.contains(&twin.id));
         Ok(twins)
     }
 

@@ -99,6 +99,39 @@ pub(crate) async fn supersede(
     Ok(superseded)
 }
 
+/// Those of these memories in whose place another one is, because somebody said so. A deleted memory is in no place: what
+/// counts is the one that superseded it.
+pub(crate) async fn superseded(
+    write: &Write<'_>,
+    ids: Vec<MemoryId>,
+) -> Result<BTreeSet<MemoryId>, ServiceError> {
+    let mut found = BTreeSet::new();
+    // Deleted memories on the way, each with those whose place it had.
+    let mut level: BTreeMap<MemoryId, BTreeSet<MemoryId>> =
+        ids.into_iter().map(|id| (id, BTreeSet::from([id]))).collect();
+    for _ in 0..SUPERSEDED_DEPTH_MAX {
+        let olders: Vec<MemoryId> = level.keys().copied().collect();
+        let mut edges = write.supersessions(&olders).await?;
+        edges.retain(|edge| level.contains_key(&edge.older) && edge.by != Supersession::CYCLE);
+        let newer: BTreeSet<MemoryId> = edges.iter().map(|edge| edge.newer).collect();
+        let newer = write.store().memories().map_of(&newer).await?;
+        let mut next: BTreeMap<MemoryId, BTreeSet<MemoryId>> = BTreeMap::new();
+        for edge in &edges {
+            let place = &level[&edge.older];
+            if newer.get(&edge.newer).is_some_and(Memory::is_live) {
+                found.extend(place);
+            } else {
+                next.entry(edge.newer).or_default().extend(place);
+            }
+        }
+        if next.is_empty() {
+            break;
+        }
+        level = next;
+    }
+    Ok(found)
+}
+
 /// Whether a memory may supersede an older one: follows all edges below the older one to find circles.
 pub(crate) async fn may_supersede(
     write: &Write<'_>,

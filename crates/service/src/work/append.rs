@@ -1,6 +1,6 @@
 //! Writing events, and never making a caller wait for long.
 
-use cerebro_core::domain::{SessionId, Timestamp, WorkId};
+use cerebro_core::domain::{HistoryTombstone, SessionId, Timestamp, WorkId};
 use cerebro_ledger::{
     Mac, State, Status, Step, Work, claim, limits,
     work::{UNTITLED, session_name},
@@ -12,6 +12,7 @@ use super::{
     begin::held_by_another,
     draft::{Draft, Prepared, line},
     slow::{Missed, MissedIn},
+    words::Reporter,
 };
 use crate::{Journal, ServiceError, lock};
 
@@ -185,6 +186,32 @@ impl Decision for Append<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+        // Under the writer, so that nothing is forgotten between this and the commit.
+        if self.is_of_forgotten_session(write).await? {
+            return Ok((Appended::default(), None));
+        }
+        let forgotten = write.store().history().forgotten_texts().await?;
+        if forgotten.is_empty() {
+            return self.append(write).await;
+        }
+        let prepared: Vec<Prepared> = self.prepared.iter().map(|one| one.without(&forgotten)).collect();
+        Append { prepared: &prepared, ..*self }.append(write).await
+    }
+}
+
+impl Append<'_> {
+    /// Whether a transcript reports of a session that a person had forgotten.
+    async fn is_of_forgotten_session(&self, write: &Write<'_>) -> Result<bool, ServiceError> {
+        let is_of_transcript = self.prepared.iter().any(|one| one.by == Reporter::Transcript);
+        let session = self.actor.session.as_ref().filter(|_| is_of_transcript);
+        let tombstone = session.map(HistoryTombstone::of_session);
+        Ok(write.has_history_tombstone(tombstone.as_slice()).await?)
+    }
+
+    async fn append(
+        &self,
+        write: &mut Write<'_>,
+    ) -> Result<(Appended, Option<(WorkId, State)>), ServiceError> {
         let Self { journal, actor, prepared, .. } = *self;
         let mut draft = self.draft(write).await?;
         let work = &draft.stored.work;
@@ -234,9 +261,7 @@ impl Decision for Append<'_> {
         let (_, state) = draft.finish(write);
         Ok((appended, Some((id, state))))
     }
-}
 
-impl Append<'_> {
     /// The target and its state. For a session's piece of work: a new one if there is none or the present one is full.
     async fn draft(&self, write: &mut Write<'_>) -> Result<Draft<'_>, ServiceError> {
         let Self { journal, actor, target, prepared, .. } = *self;

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use cerebro_core::domain::{HistoryTombstone, SessionId, Timestamp};
+use cerebro_core::domain::{SessionId, Timestamp};
 use cerebro_core::redact::redact_text;
 use cerebro_ledger::{Entry, Step, limits, work::session_name};
 use cerebro_store::StoredWork;
 
 use super::{
     Actor, Happening, LOCAL_OWNER, Target,
-    forget::says,
+    draft::says,
     once::kept_once,
     reported::{self, Reported},
+    words::Reporter,
 };
 use crate::{Caller, Journal, ServiceError};
 use cerebro_transcript::{Batch, Counts, State};
@@ -58,10 +59,6 @@ impl Journal {
             return Ok(());
         }
         let Ok(id) = SessionId::parse(&session) else { return Ok(()) };
-        let forgotten = [HistoryTombstone::of_session(&id)];
-        if !self.base.store.history().tombstones_among(&forgotten).await?.is_empty() {
-            return Ok(());
-        }
         let Some(stored) = self.base.store.works().by_name(&session_name(LOCAL_OWNER, id.as_str())).await?
         else {
             return Ok(());
@@ -82,7 +79,7 @@ impl Journal {
         }
         let mut missing = self.unreported(&stored, reports).await?;
         let beyond = missing.split_off(missing.len().min(ADDED_MAX)).len() as u64;
-        let happenings = with_gaps(missing, (unread.0 + beyond, unread.1), self.base.now());
+        let mut happenings = with_gaps(missing, (unread.0 + beyond, unread.1), self.base.now());
         let actor = Actor {
             owner: work.owner.clone(),
             agent: work.agent.clone(),
@@ -90,8 +87,11 @@ impl Journal {
             project: work.project.clone(),
             directory: None,
         };
+        happenings.iter_mut().for_each(|one| one.by = Reporter::Transcript);
         for batch in happenings.chunks(limits::BATCH_MAX) {
             match self.append(&actor, Target::Work(work.id), batch.to_vec()).await {
+                // A person had the session forgotten.
+                Ok(appended) if appended.work.is_none() && !appended.degraded => return Ok(()),
                 Ok(_) => {}
                 // The piece of work is full by now, or gone.
                 Err(ServiceError::Invalid { .. } | ServiceError::NoWork(_)) => return Ok(()),

@@ -6,9 +6,9 @@ use cerebro_ledger::{
     ChainedEvent, Entry, Key, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim,
     fold, work::gives_title,
 };
-use cerebro_store::{Artifact, Checkpoint, StoredWork, Write};
+use cerebro_store::{Artifact, Checkpoint, ForgottenTexts, StoredWork, Write};
 
-use super::{Actor, Happening, Held, once::kept_once};
+use super::{Actor, Happening, Held, once::kept_once, words::Reporter};
 use crate::ServiceError;
 
 /// After how many events a checkpoint is stored, so that a long piece of work need not be folded from its beginning.
@@ -17,6 +17,7 @@ pub(super) const CHECKPOINT_EVERY: u64 = 500;
 const ZSTD_LEVEL: i32 = 3;
 
 /// A step, redacted and fitted into its row, with what is too long for it.
+#[derive(Clone)]
 pub(super) struct Prepared {
     pub kind: &'static str,
     pub step: Step,
@@ -24,17 +25,24 @@ pub(super) struct Prepared {
     salt: [u8; SALT_BYTES],
     artifact: Option<Artifact>,
     once: Option<String>,
+    pub by: Reporter,
     is_forgotten: bool,
 }
 
 impl Prepared {
     pub fn of(happening: Happening) -> Result<Self, ServiceError> {
-        let Happening { step, once, ago, is_forgotten } = happening;
+        let Happening { step, once, ago, by } = happening;
         let body = Body::of(&step, ago);
-        let whole = body.artifact.as_ref().filter(|_| !is_forgotten);
-        let artifact = whole.map(|whole| packed(whole.as_bytes())).transpose()?;
+        let artifact = body.artifact.as_ref().map(|whole| packed(whole.as_bytes())).transpose()?;
         let (kind, salt) = (step.kind(), rand::random());
-        Ok(Self { kind, step, body, salt, artifact, once, is_forgotten })
+        Ok(Self { kind, step, body, salt, artifact, once, by, is_forgotten: false })
+    }
+
+    /// The same, without its texts if it was reported and says one that was forgotten everywhere.
+    pub fn without(&self, forgotten: &ForgottenTexts) -> Self {
+        let is_forgotten = self.by != Reporter::Caller && says(&self.step, forgotten);
+        let artifact = self.artifact.clone().filter(|_| !is_forgotten);
+        Self { artifact, is_forgotten, ..self.clone() }
     }
 
     /// A step of this program's own.
@@ -75,6 +83,26 @@ pub(super) fn unpacked(artifact: &Artifact) -> Option<Vec<u8>> {
     let most = cerebro_ledger::limits::ARTIFACT_BYTES_MAX;
     let bytes = zstd::bulk::decompress(&artifact.data, most).ok()?;
     (chain::artifact_id(&bytes) == artifact.id).then_some(bytes)
+}
+
+/// Whether a step says one of the texts that were forgotten everywhere.
+pub(super) fn says(step: &Step, forgotten: &ForgottenTexts) -> bool {
+    let holds = |step: String| holds_json(&step, |text| forgotten.are_in(text));
+    !forgotten.is_empty() && serde_json::to_string(step).is_ok_and(holds)
+}
+
+/// Whether some text in a body meets a condition. A body is JSON, which spells line breaks and quotes in its own way; one
+/// that is cut is read as it is.
+pub(super) fn holds_json(body: &str, holds: impl Fn(&str) -> bool + Copy) -> bool {
+    fn any(value: &serde_json::Value, holds: impl Fn(&str) -> bool + Copy) -> bool {
+        match value {
+            serde_json::Value::String(text) => holds(text),
+            serde_json::Value::Array(items) => items.iter().any(|item| any(item, holds)),
+            serde_json::Value::Object(fields) => fields.values().any(|field| any(field, holds)),
+            _ => false,
+        }
+    }
+    serde_json::from_str(body).map_or_else(|_| holds(body), |value| any(&value, holds))
 }
 
 /// A piece of work under change.

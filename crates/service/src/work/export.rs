@@ -7,10 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    draft::{packed, unpacked},
-    forget::holds_json,
-};
+use super::draft::{holds_json, packed, unpacked};
 use crate::{
     Journal, ServiceError, history,
     moment::{storable, storable_if_any},

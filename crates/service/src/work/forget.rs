@@ -2,10 +2,14 @@
 
 use cerebro_core::domain::{HistoryTombstone, Run, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
-use cerebro_ledger::{ChainedEvent, Entry, Kind, Step, Work};
-use cerebro_store::{Decision, ForgottenTexts, StoredWork, Write};
+use cerebro_ledger::{ChainedEvent, Entry, Kind, Work};
+use cerebro_store::{Decision, StoredWork, Write};
 
-use super::{Actor, Appended, Happening, Target, draft::unpacked};
+use super::{
+    Actor, Appended, Happening, Target,
+    draft::{holds_json, unpacked},
+    words::Reporter,
+};
 use crate::{
     Journal, ServiceError,
     history::{IsMeant, Meant, Thing},
@@ -44,10 +48,7 @@ impl Journal {
         target: Target,
         mut happenings: Vec<Happening>,
     ) -> Result<Appended, ServiceError> {
-        let forgotten = self.base.store.history().forgotten_texts().await?;
-        for one in &mut happenings {
-            one.is_forgotten = says(&one.step, &forgotten);
-        }
+        happenings.iter_mut().for_each(|one| one.by = Reporter::Hook);
         self.append(actor, target, happenings).await
     }
 
@@ -115,26 +116,6 @@ fn is_reported(work: &Work) -> bool {
 fn thing(work: &Work, at: Timestamp, tombstone: HistoryTombstone) -> Thing<'_> {
     let (session, reported) = (work.session.as_ref(), is_reported(work));
     Thing { session, project: &work.project, at, reported, tombstone }
-}
-
-/// Whether a step says one of the texts that were forgotten everywhere.
-pub(super) fn says(step: &Step, forgotten: &ForgottenTexts) -> bool {
-    let holds = |step: String| holds_json(&step, |text| forgotten.are_in(text));
-    !forgotten.is_empty() && serde_json::to_string(step).is_ok_and(holds)
-}
-
-/// Whether some text in a body meets a condition. A body is JSON, which spells line breaks and quotes in its own way; one
-/// that is cut is read as it is.
-pub(super) fn holds_json(body: &str, holds: impl Fn(&str) -> bool + Copy) -> bool {
-    fn any(value: &serde_json::Value, holds: impl Fn(&str) -> bool + Copy) -> bool {
-        match value {
-            serde_json::Value::String(text) => holds(text),
-            serde_json::Value::Array(items) => items.iter().any(|item| any(item, holds)),
-            serde_json::Value::Object(fields) => fields.values().any(|field| any(field, holds)),
-            _ => false,
-        }
-    }
-    serde_json::from_str(body).map_or_else(|_| holds(body), |value| any(&value, holds))
 }
 
 struct PurgeEvents<'a> {

@@ -22,6 +22,17 @@ pub struct Actor {
     pub directory: Option<String>,
 }
 
+/// Who reports something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reporter {
+    /// An agent by a tool, or this program.
+    Caller,
+    /// An agent's hook. What a person had forgotten everywhere is then written without its text, as after a purge.
+    Hook,
+    /// An agent's transcript: likewise, and nothing of a session that a person had forgotten.
+    Transcript,
+}
+
 /// Something that happened, as a caller reports it. Its texts are redacted here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Happening {
@@ -30,13 +41,13 @@ pub struct Happening {
     pub once: Option<String>,
     /// How long ago it happened.
     pub ago: Duration,
-    /// Whether it says what a person had forgotten everywhere. Then the event is written without its text, as after a purge.
-    pub is_forgotten: bool,
+    /// Who reports it.
+    pub by: Reporter,
 }
 
 impl From<Step> for Happening {
     fn from(step: Step) -> Self {
-        Self { step, once: None, ago: Duration::ZERO, is_forgotten: false }
+        Self { step, once: None, ago: Duration::ZERO, by: Reporter::Caller }
     }
 }
 

@@ -96,7 +96,8 @@ impl Worker {
         let schema = claim::schema(candidates.len());
         let text = claim::question(memory, &candidates);
         let question = Question { instructions: INSTRUCTIONS, text, schema: &schema };
-        let payer = Payer::of_relations(&self.spending, llm);
+        let budget = self.vectors.embedding().inference.budget;
+        let payer = Payer::of_relations(&self.spending, llm, budget);
         let read = |answer: &serde_json::Value| claim::read(answer, memory, &candidates);
         let claims = asking::ask(llm, question, &payer, read).await?;
         Ok(self.keep(memory, llm, &claims).await?)

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::super::marks::{print_marks, repeating};
 use super::super::selection::ProjectArgs;
-use super::super::{CommandContext, Outcome, within};
+use super::super::{CommandContext, Outcome, suggest, within};
 use crate::answer::{
     Text,
     history::{Exchange, Fact, Status, Whole},
@@ -321,8 +321,15 @@ fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
 }
 
 async fn list(context: &CommandContext, project: Option<String>) -> Result<Outcome> {
-    let answer = context.ask(Request::new(of::HistorySession).with("project", project)).await?;
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.read(Request::new(of::HistorySession).with("project", project.as_deref())).await?;
+    let is_empty = answer.sessions.iter().all(Vec::is_empty);
+    let suggestions = suggest::for_unknown_past(&daemon, project.as_deref().filter(|_| is_empty)).await?;
     context.output.json(answer.raw())?;
+    let nothing = match project {
+        Some(_) => "no past session of this project",
+        None => "no past sessions yet; `cerebro history import` imports them, after asking",
+    };
     let table = Table::listing(SESSIONS, answer.sessions.as_deref().unwrap_or_default(), |row| {
         vec![
             shown(&row.session.session),
@@ -333,9 +340,8 @@ async fn list(context: &CommandContext, project: Option<String>) -> Result<Outco
             shown(&row.title()),
         ]
     });
-    context
-        .output
-        .table(&table, "no past sessions yet; `cerebro history import` imports them, after asking")?;
+    context.output.table(&table, nothing)?;
+    context.output.notes(&suggestions);
     Ok(Outcome::Done)
 }
 
