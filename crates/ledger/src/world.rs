@@ -53,6 +53,8 @@ pub struct Unfinished {
     pub next: Option<String>,
     /// Its effects of unknown outcome.
     pub effects: Vec<IntentState>,
+    /// The last of its calls that had begun and of which no end is known.
+    pub call: Option<String>,
 }
 
 impl Unfinished {
@@ -65,6 +67,7 @@ impl Unfinished {
             title: title.to_owned(),
             next: state.next_step().map(|step| step.text.clone()),
             effects: state.open_intents().cloned().collect(),
+            call: state.under_way.last().map(|call| call.what.clone()),
         }
     }
 }

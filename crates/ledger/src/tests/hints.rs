@@ -94,13 +94,13 @@ fn the_hint_has_all_that_the_next_agent_needs() {
     for line in [
         "Unfinished: \"make redaction stream\" (claude-code, lost 00:00 UTC while running `cargo test -p redact`",
         "Last request 00:00 UTC: \"now do the PEM case, keep the API\"",
-        "Steps: done 1 2; open 3 PEM over chunk borders",
+        "Steps: 2 of 3 done; next by its plan: 3 PEM over chunk borders",
         "Last test run: `cargo test` → 2 failed: pem_split, pem_nested",
         "Edited: src/redact/rules.rs +31 −4 (in /srv/demo)",
         "cargo test → exit 101: pem_split, pem_nested",
         "Unknown outcome: gh pr create (key pr-7f): to be checked before it is repeated",
-        "Unknown outcome: Bash `cargo test -p redact` had begun",
-        "Since then: HEAD a41c0ffee as then; src/redact/rules.rs (not by this work)",
+        "Unknown outcome: Bash `cargo test -p redact` had begun 00:00 UTC",
+        "Checkout now: HEAD a41c0ffee as when it began; src/redact/rules.rs changed (not by this work)",
         "Also live here: codex (4 min ago) edited src/redact/rules.rs",
         "Not recorded: 3 events (the journal was too slow)",
         "The turn of the last request has no end",
@@ -367,7 +367,10 @@ fn tasks_of_the_agent_are_steps_that_are_found_by_their_own_ids() {
     piece.note(&set("1", Standing::Passed));
     piece.note(&set("9", Standing::Passed));
     let text = hint(&piece.work, &fold_all(&piece.entries()), &world(), limits::HINT_BYTES);
-    assert!(text.contains("Steps: done 1 2 3 5; open 4 reader") && text.contains("task 1 done"), "{text}");
+    assert!(
+        text.contains("Steps: 4 of 5 done; next by its plan: 4 reader") && text.contains("task 1 done"),
+        "{text}"
+    );
 }
 
 #[test]
