@@ -169,15 +169,22 @@ impl Work {
         }
     }
 
-    /// Whether its name fits its owner, key and session. The project in the name may be a former one: when projects are merged,
-    /// a name that is taken in the other project stays as it was.
+    /// Whether its name fits its owner, key and session. The project in the name may be a former one: see
+    /// [`Self::named_project`].
     pub fn has_fitting_name(&self) -> bool {
-        let (Some(name), Some(key)) = (&self.name, &self.key) else {
-            return self.name.is_none() || self.name == self.proper_name();
-        };
-        let rest = name.strip_prefix(&format!("key\n{}\n", self.owner));
-        let project = rest.and_then(|rest| rest.strip_suffix(&format!("\n{key}")));
-        project.is_some_and(|project| !project.contains('\n'))
+        match (&self.name, &self.key) {
+            (Some(_), Some(_)) => self.named_project().is_some(),
+            (name, _) => name.is_none() || *name == self.proper_name(),
+        }
+    }
+
+    /// The project in the name of a piece of work with a key. When projects are merged, a name that is taken in the other
+    /// project stays as it was. `None` if it has no such name.
+    pub fn named_project(&self) -> Option<Project> {
+        let rest = self.name.as_ref()?.strip_prefix(&format!("key\n{}\n", self.owner))?;
+        let project = rest.strip_suffix(&format!("\n{}", self.key.as_ref()?))?;
+        // As it is stored, or no lookup would find it.
+        Project::parse(project).filter(|stored| stored.as_str() == project)
     }
 }
 
