@@ -170,6 +170,9 @@ pub(super) fn is_refusal(error: &ServiceError) -> bool {
     matches!(error, ServiceError::Invalid { .. } | ServiceError::NoWork(_))
 }
 
+/// How far the moment of a write is ahead of the clock at least, if that has gone back. Writes of one moment are less ahead.
+const CLOCK_BEHIND: jiff::SignedDuration = jiff::SignedDuration::from_millis(10);
+
 struct Append<'a> {
     journal: &'a Journal,
     actor: &'a Actor,
@@ -199,6 +202,14 @@ impl Decision for Append<'_> {
             return Err(held_by_another(&id));
         }
         let mut appended = Appended { work: Some(id), late, ..Appended::default() };
+        // While the clock is behind, moments rise by microseconds, so that an age would put an event before earlier ones.
+        let at_record: Vec<Prepared>;
+        let prepared = if write.at().duration_since(now) > CLOCK_BEHIND {
+            at_record = prepared.iter().map(Prepared::at_record).collect::<Result<_, _>>()?;
+            &at_record
+        } else {
+            prepared
+        };
         for one in prepared {
             if one.once(&id).is_some_and(|once| !known.insert(once)) {
                 appended.repeated += 1;

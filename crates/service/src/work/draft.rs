@@ -1,5 +1,7 @@
 //! A piece of work while a decision changes it: its row, its state, and the new events.
 
+use std::time::Duration;
+
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_ledger::{
@@ -35,6 +37,12 @@ impl Prepared {
         let artifact = whole.map(|whole| packed(whole.as_bytes())).transpose()?;
         let (kind, salt) = (step.kind(), rand::random());
         Ok(Self { kind, step, body, salt, artifact, once, is_forgotten })
+    }
+
+    /// The same, as if it happened at the moment of its record.
+    pub fn at_record(&self) -> Result<Self, ServiceError> {
+        let (step, once, is_forgotten) = (self.step.clone(), self.once.clone(), self.is_forgotten);
+        Self::of(Happening { step, once, ago: Duration::ZERO, is_forgotten })
     }
 
     /// A step of this program's own.
@@ -184,7 +192,7 @@ impl<'a> Draft<'a> {
 }
 
 /// When a lease that begins now ends.
-pub(super) fn lease_end(now: Timestamp, lease: std::time::Duration) -> Timestamp {
+pub(super) fn lease_end(now: Timestamp, lease: Duration) -> Timestamp {
     let lease = jiff::SignedDuration::try_from(lease).unwrap_or_default();
     now.checked_add(lease).unwrap_or(Timestamp::MAX)
 }
