@@ -183,14 +183,12 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
 /// The first step of a session's piece of work, if the reported steps justify one. If concurrent hooks report it
 /// twice, it counts once.
 fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Option<Happening> {
+    // Whatever is reported first: the report of the request may come later, or never. But a session in which nothing is done
+    // has no piece of work.
     let does_something = |step: &Step| {
-        matches!(
+        !matches!(
             step,
-            Step::Prompt { .. }
-                | Step::Started { .. }
-                | Step::Ran { .. }
-                | Step::Edited { .. }
-                | Step::Planned { .. }
+            Step::Connected | Step::TurnEnded { .. } | Step::Compacted { .. } | Step::Ended { .. }
         )
     };
     if !happened.iter().any(|happening| does_something(&happening.step)) {
@@ -254,6 +252,7 @@ pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
             let files = resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX);
             return Ok(hooks::Hint {
                 work: Some(resumed.work.id.to_string()),
+                directory: resumed.state.directory.clone(),
                 files: files.map(|file| file.path.clone()).collect(),
                 text: Some(taint::screened(&resumed.text).into()),
             });

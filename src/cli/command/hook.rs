@@ -296,9 +296,11 @@ async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<Strin
 
 /// What is unfinished, checked against the files as they are now.
 async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String> {
-    let Hint { work, files: paths, text } = reporter.ask(of::HookHint, json!({ "source": source })).await?;
+    let found = reporter.ask(of::HookHint, json!({ "source": source })).await?;
+    let Hint { work, directory, files: paths, text } = found;
     let text = text?;
-    let folder = event.cwd.clone();
+    // It may have been done in another worktree than the one in which this session begins.
+    let folder = directory.map(PathBuf::from).or_else(|| event.cwd.clone());
     let looked = look(move || {
         let file = |path: &String| json!({ "path": path, "digest": worktree::digest(&in_folder(folder.as_deref(), path)) });
         (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(worktree::commit))
