@@ -294,11 +294,11 @@ fn is_passing(state: &State) -> bool {
 /// The last test run, and how many files were edited after it: then its outcome says little of the code as it is.
 fn tested(state: &State) -> Option<String> {
     let test = state.test.as_ref()?;
-    let counted = |count: Option<u32>, word: &str| count.map(|count| format!("{count} {word}"));
+    // A run may fail although no test did: a later part of it did not compile.
     let count = if is_passing(state) {
-        counted(test.tests.passed, "passed")
+        test.tests.passed.map(|count| format!("{count} passed"))
     } else {
-        counted(test.tests.failed, "failed")
+        test.tests.failed.filter(|count| *count > 0).map(|count| format!("{count} failed"))
     };
     let names = test.tests.names.iter().map(|name| piece(name)).collect::<Vec<_>>().join(", ");
     let names = Some(names).filter(|names| !names.is_empty() && !is_passing(state));
@@ -442,7 +442,8 @@ fn waiting(state: &State) -> Option<String> {
         .filter(|gate| gate.standing != Standing::Passed)
         .map(|gate| {
             let word = if gate.standing == Standing::Failed { "failed" } else { "pending" };
-            format!("{} {word}", piece(&gate.name))
+            let text = gate.text.as_ref().map_or(String::new(), |text| format!(": {}", piece(text)));
+            format!("{} {word}{text}", piece(&gate.name))
         })
         .collect();
     (!gates.is_empty()).then(|| format!("Gates: {}", gates.join("; ")))

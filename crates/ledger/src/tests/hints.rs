@@ -334,6 +334,22 @@ fn the_outcome_of_a_test_run_is_told_once() {
 }
 
 #[test]
+fn a_run_that_fails_without_a_failed_test_has_failed() {
+    let mut piece = Piece::begin("session");
+    piece.note(&Step::Ran {
+        call: None,
+        command: "cargo test".to_owned(),
+        ending: Ending::Failed,
+        exit: Some(101),
+        ms: None,
+        tests: crate::verdict::tests("cargo test", "test result: ok. 5 passed; 0 failed\nerror[E0432]"),
+        tail: String::new(),
+    });
+    let text = hint(&piece.work, &fold_all(&piece.entries()), &world(), limits::HINT_BYTES);
+    assert!(text.contains("Last test run: `cargo test` → failed"), "{text}");
+}
+
+#[test]
 fn a_command_in_the_background_has_an_unknown_outcome_after_its_turn() {
     let mut piece = Piece::begin("session");
     let started = |call: &str| Step::Started {

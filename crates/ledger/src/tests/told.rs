@@ -172,7 +172,8 @@ fn a_task_with_decisions_and_an_effect_to_be_checked() {
     (0..5).for_each(|_| piece.note(&ran("cargo package --list", 0, "")));
     let text = "cargo publish 1.2".to_owned();
     piece.note(&Step::Intent { key: "publish-1.2".to_owned(), text, repeat: Repeat::Check });
-    piece.note(&Step::Gate { name: "review".to_owned(), standing: Standing::Pending, text: None });
+    let (name, text) = ("review".to_owned(), Some("Ann has it".to_owned()));
+    piece.note(&Step::Gate { name, standing: Standing::Pending, text });
     is_told(&piece, &World::at(at(86_400)), include_str!("told/task.txt"));
 }
 
