@@ -487,11 +487,12 @@ fn changed_files(state: &State, world: &World) -> Vec<String> {
 }
 
 fn live(state: &State, world: &World) -> Option<String> {
+    let own: Vec<String> = state.edited_paths().collect();
     let others: Vec<String> = world
         .live
         .iter()
         .filter_map(|other| {
-            let same = other.files.iter().find(|path| state.files.iter().any(|file| file.path == **path))?;
+            let same = other.files.iter().find(|path| own.contains(path))?;
             let minutes = world.now.duration_since(other.active_at).as_secs().max(0) / 60;
             Some(format!(
                 "{} ({minutes} min ago) edited {}",

@@ -85,7 +85,7 @@ pub struct SeenFile {
 pub struct LiveSession {
     pub agent: String,
     pub active_at: Timestamp,
-    /// The files that it edited.
+    /// The files that it edited: [`State::edited_paths`].
     pub files: Vec<String>,
 }
 

@@ -79,7 +79,7 @@ fn world() -> World {
         live: vec![LiveSession {
             agent: "codex".to_owned(),
             active_at: at(60),
-            files: vec!["src/redact/rules.rs".to_owned()],
+            files: vec!["/srv/demo/src/redact/rules.rs".to_owned()],
         }],
         head: Some((10_482, "9f2ce1a0b3d4c5e6".to_owned())),
         ..World::at(at(300))
