@@ -70,12 +70,14 @@ impl Noting {
 struct Reporting {
     agent: &'static str,
     session: &'static str,
+    /// How many of its reports were sent.
+    sent: u64,
     acknowledged: Vec<String>,
 }
 
 impl Reporting {
     fn begin(agent: &'static str, session: &'static str) -> Self {
-        Self { agent, session, acknowledged: Vec::new() }
+        Self { agent, session, sent: 0, acknowledged: Vec::new() }
     }
 
     /// What its hooks report in one round: a request, a command and an edit.
@@ -98,6 +100,7 @@ impl Reporting {
             ("PostToolUse", command, format!("ran {line}")),
             ("PostToolUse", edit, format!("edited {file}")),
         ] {
+            self.sent += 1;
             if self.report(home, event, input) {
                 self.acknowledged.push(name);
             }
@@ -192,6 +195,9 @@ fn acknowledged_notes_survive_kill_9() {
             one.receive(sent);
         }
     }
+    // The next hooks report the gaps.
+    home.json(&["projects"]);
+    reporting.iter_mut().for_each(|one| one.round(&home, ROUNDS));
     for one in &noting {
         let texts = texts(&home, &one.work);
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -217,6 +223,9 @@ fn acknowledged_notes_survive_kill_9() {
             let lost = one.acknowledged.iter().find(|name| !rest.any(|text| text == *name));
             assert_eq!(lost, None, "acknowledged and not there, or in another order: {hooked:?}");
             assert!(scaled(ROUNDS) < 10 || !one.acknowledged.is_empty());
+            // Whatever is not there is in a gap.
+            let gaps = home.json(&["work", "show", id])["state"]["gaps"]["events"].as_u64().unwrap();
+            assert!(hooked.len() as u64 + gaps >= one.sent, "{} and {gaps} of {}", hooked.len(), one.sent);
         }
         let before = (home.json(&["work", "show", id])["state"].clone(), hint(&home, id));
         let model = folded(&home, id);
