@@ -21,7 +21,7 @@ use crate::answer::{
 };
 use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
-use cerebro_ledger::{Kind, SeenFile, Step, Unfinished, Work, World};
+use cerebro_ledger::{SeenFile, Step, Unfinished, Work, World};
 use cerebro_ledger::{limits::HINT_BYTES, work::UNTITLED};
 use cerebro_service::work::{Actor, Happening, ShownWork, Target, WorkFilter, WorkQuery, reported};
 use cerebro_service::{ContextRequest, ServiceError, StartRequest, agent_name};
@@ -305,6 +305,6 @@ const CANDIDATES_MAX: usize = 20;
 fn is_worth_showing(shown: &ShownWork) -> bool {
     let (work, state) = (&shown.work, &shown.state);
     // A task has no turns.
-    let is_lost_task = Kind::of(&work.kind) != Kind::Session && work.lost;
+    let is_lost_task = !work.is_session() && work.lost;
     state.open_intents().next().is_some() || is_lost_task || state.is_broken_off()
 }

@@ -1,5 +1,4 @@
-//! Folds events into a state: one pure function, for every kind of work and every event. Only the hint treats kinds
-//! differently, when it says what comes next: see [`mod@crate::hint`].
+//! Folds events into a state: one pure function, for every kind of work and every event.
 //!
 //! Reports may arrive in another order than things happened. So the newest request, test, plan or content of a file is the
 //! one that happened last, not the one that was recorded last.

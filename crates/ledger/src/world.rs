@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cerebro_core::domain::{SessionId, Timestamp, WorkId};
 
-use crate::{IntentState, Kind, State, Work};
+use crate::{IntentState, State, Work};
 
 /// The world at the moment of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Unfinished {
         let title = if state.title.is_empty() { work.title.as_str() } else { &state.title };
         Self {
             id: work.id,
-            is_task: Kind::of(&work.kind) != Kind::Session,
+            is_task: !work.is_session(),
             title: title.to_owned(),
             next: state.next_step().map(|step| step.text.clone()),
             effects: state.open_intents().cloned().collect(),

@@ -114,7 +114,7 @@ fn the_hint_has_all_that_the_next_agent_needs() {
 }
 
 #[test]
-fn every_kind_has_a_handler_also_one_of_a_newer_program() {
+fn every_kind_has_a_hint_also_one_of_a_newer_program() {
     for kind in ["session", "task", "research", "", "🦀"] {
         let mut piece = interrupted(kind);
         piece.rows[4].kind = "from_the_future".to_owned();

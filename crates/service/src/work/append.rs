@@ -3,7 +3,7 @@
 use cerebro_core::domain::{SessionId, Timestamp, WorkId};
 use cerebro_ledger::{
     Mac, State, Status, Step, Work, claim, limits,
-    work::{UNTITLED, session_name},
+    work::{SESSION, UNTITLED, session_name},
 };
 use cerebro_store::{Decision, StoredWork, Write};
 
@@ -296,7 +296,7 @@ impl Append<'_> {
     ) -> Result<Draft<'_>, ServiceError> {
         let Self { journal, actor, prepared, .. } = *self;
         let title = prepared.iter().find_map(Prepared::title).unwrap_or(UNTITLED);
-        let mut work = new_work(journal, actor, "session", title, write.at());
+        let mut work = new_work(journal, actor, SESSION, title, write.at());
         let (forked_from, state) = full.unzip();
         work.forked_from = forked_from;
         work.name = Some(name);

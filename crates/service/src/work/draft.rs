@@ -149,7 +149,7 @@ impl<'a> Draft<'a> {
     pub fn go_on(&mut self, actor: &Actor, at: Timestamp) -> Result<(), ServiceError> {
         let work = &self.stored.work;
         let is_holder = work.lease.as_ref().is_some_and(|lease| lease.holder == actor.holder());
-        if self.state.lost.is_some() && is_holder && work.kind != "session" {
+        if self.state.lost.is_some() && is_holder && !work.is_session() {
             self.record(at, Step::Connected)?;
         }
         Ok(())
