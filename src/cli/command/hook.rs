@@ -189,8 +189,8 @@ async fn journal(reporter: &Reporter, event: &Event) {
         count_missed(&reporter.home, reporter.agent, event);
     }
     match missed {
-        Some(missed) if !recorded.is_ok_and(|recorded| recorded > 0) => missed.give_back(),
-        Some(missed) => missed.done(),
+        Some(missed) if matches!(recorded, Ok(1..)) => missed.done(),
+        Some(missed) => missed.give_back(),
         None => {}
     }
 }

@@ -206,7 +206,7 @@ impl Decision for Append<'_> {
         let at_record: Vec<Prepared>;
         let prepared = if write.at().duration_since(now) > CLOCK_BEHIND {
             at_record = prepared.iter().map(Prepared::at_record).collect::<Result<_, _>>()?;
-            &at_record
+            at_record.as_slice()
         } else {
             prepared
         };
