@@ -117,6 +117,9 @@ fn has_transcript(agent: Agent, event: &Event) -> bool {
     file.is_some_and(|path| std::fs::File::open(path).is_ok())
 }
 
+/// The result of a call of the daemon.
+type Called<T> = std::result::Result<T, CallError>;
+
 /// A hook's connection to the daemon.
 struct Reporter {
     client: Client,
@@ -131,7 +134,7 @@ impl Reporter {
         self.call(operation, arguments).await.ok()
     }
 
-    async fn call<O: Ask>(&self, operation: O, arguments: Value) -> Result<O::Answer, CallError> {
+    async fn call<O: Ask>(&self, operation: O, arguments: Value) -> Called<O::Answer> {
         let mut arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         arguments.retain(|_, value| !value.is_null());
         arguments.insert("agent".to_owned(), json!(self.agent.client()));
@@ -201,7 +204,7 @@ async fn send(
     event: &Event,
     report: &StepReport,
     commit: Option<String>,
-) -> Result<u64, CallError> {
+) -> Called<u64> {
     let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
     // The agent started this process when it happened, and may not have waited for it: a later report can overtake
     // this one.
