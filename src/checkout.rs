@@ -138,9 +138,9 @@ impl Checkout {
         })
     }
 
-    /// The state of some files, and the commit that is checked out, for the hint about the work that changed them.
-    /// Their names are relative to `directory`, if it is in this checkout. `None` if the folder does not answer in
-    /// time.
+    /// The state of some files, and the commit that is checked out, for the hint about the work that changed them in
+    /// `directory`. If that is in another checkout, such as another worktree, there is no commit, and relative names are
+    /// those of this one. `None` if the folder does not answer in time.
     pub async fn seen(
         self: &Arc<Self>,
         paths: Vec<String>,
@@ -150,10 +150,12 @@ impl Checkout {
         let checkout = Arc::clone(self);
         let look = move || {
             let (root, folder) = checkout.root()?;
-            let directory = directory.map(PathBuf::from).filter(|directory| directory.starts_with(&root));
-            let folder = directory.unwrap_or(folder);
+            let is_here = |place: &Path| place.starts_with(&root) || place.starts_with(&checkout.folder);
+            let is_elsewhere = directory.as_ref().is_some_and(|directory| !is_here(Path::new(directory)));
+            let folder = directory.filter(|_| !is_elsewhere).map_or(folder, PathBuf::from);
             let file = |path: String| SeenFile { digest: worktree::digest(&folder.join(&path)), path };
-            Some((paths.into_iter().take(FILES_MAX).map(file).collect(), worktree::commit(&root)))
+            let commit = (!is_elsewhere).then(|| worktree::commit(&folder)).flatten();
+            Some((paths.into_iter().take(FILES_MAX).map(file).collect(), commit))
         };
         looks::within(&self.folder, bound, look).await?
     }
