@@ -233,7 +233,8 @@ pub(super) fn pptx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         walk(&xml, |event| {
             pictures.read_event(&event);
             match event {
-                XmlEvent::Begin("sp", _) => in_title = false,
+                // A table or chart may follow the title: it is no part of it.
+                XmlEvent::Begin("sp", _) | XmlEvent::End("sp") => in_title = false,
                 XmlEvent::Begin("ph", tag) => {
                     in_title = attribute(tag, "type")
                         .is_some_and(|kind| matches!(kind.as_str(), "title" | "ctrTitle"));
