@@ -379,3 +379,13 @@ fn a_passage_that_repeats_what_was_corrected_is_marked_and_stays() {
     agent.ok("mem_delete", json!({ "id": id }));
     assert_eq!(ask(&mut agent), (2, Vec::new()));
 }
+
+#[test]
+fn a_search_of_passages_that_finds_nothing_does_not_call_the_type_unknown() {
+    let home = Home::new();
+    write(&home.work().join("docs"), "guide.md", GUIDE);
+    home.run(&["ingest", "docs"]).success();
+    let found = home.run(&["search", "zyzzyva", "--type", "document"]);
+    let said = format!("{}{}", found.stdout, found.stderr);
+    assert!(said.contains("nothing found") && !said.contains("has the type"), "{said}");
+}
