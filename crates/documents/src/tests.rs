@@ -113,11 +113,11 @@ fn word_slides_and_books_are_read_under_their_headings() {
         (
             "in/book.opf",
             br#"<package><metadata><dc:title xmlns:dc="d">Tales</dc:title></metadata><manifest>
-               <item id="b" href="b.xhtml"/><item id="a" href="a.xhtml"/></manifest>
+               <item id="b" href="../more/b%20b.xhtml"/><item id="a" href="a.xhtml"/></manifest>
                <spine><itemref idref="a"/><itemref idref="b"/></spine></package>"#,
         ),
         ("in/a.xhtml", b"<html><body><h1>One</h1><p>First.</p></body></html>"),
-        ("in/b.xhtml", b"<html><body><h1>Two</h1><p>Second.</p></body></html>"),
+        ("more/b b.xhtml", b"<html><body><h1>Two</h1><p>Second.</p></body></html>"),
     ]);
     assert_eq!(read_chunks(Format::Epub, &epub), pairs(&[("One", "First."), ("Two", "Second.")]));
     assert_eq!(read(Format::Epub, &epub).unwrap().title.as_deref(), Some("Tales"));
@@ -154,8 +154,10 @@ fn dates_of_sheets_are_read_as_dates() {
     let styles =
         r#"<xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/><xf numFmtId="20"/><xf numFmtId="46"/>"#;
     let rows = r#"<row r="1"><c r="A1" s="1"><v>46027</v></c><c r="B1" s="2"><v>46027.75</v></c><c r="C1" s="3"><v>0.5</v></c>
-        <c r="D1" s="4"><v>1.5</v></c><c r="E1"><v>46027</v></c></row>"#;
-    let expected = [("Towns", "2026-01-05; 2026-01-05 18:00:00; 12:00:00; 129600 s; 46027")];
+        <c r="D1" s="4"><v>1.5</v></c><c r="E1"><v>46027</v></c>
+        <c r="F1" s="2"><v>46082.60416666666</v></c></row>"#;
+    let expected =
+        [("Towns", "2026-01-05; 2026-01-05 18:00:00; 12:00:00; 129600 s; 46027; 2026-03-01 14:30:00")];
     assert_eq!(read_chunks(Format::Xlsx, &sheet_book(rows, styles)), pairs(&expected));
 }
 

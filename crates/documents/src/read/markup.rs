@@ -113,7 +113,7 @@ pub(super) fn unpacked(data: &str) -> Option<Vec<u8>> {
 }
 
 /// A path as on the disk: `%20` becomes a blank.
-fn unescaped(path: &str) -> String {
+pub(super) fn unescaped(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let [first, tail @ ..] = rest {

@@ -284,16 +284,17 @@ pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         XmlEvent::Text(text) if in_title => title.push_str(text),
         _ => {}
     })?;
-    let folder = root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    let (folder, _) = root.rsplit_once('/').unwrap_or_default();
     outline.title(&title);
     let mut shown = Vec::new();
     for href in spine.iter().filter_map(|id| items.get(id)) {
-        let name = format!("{folder}{href}");
+        let name = resolved(folder, &markup::unescaped(href));
         let Some(chapter) = part(&mut archive, &name)? else { continue };
         markup::html_text(&chapter, outline)?;
         let (folder, _) = name.rsplit_once('/').unwrap_or_default();
         let images = markup::images(&chapter).into_iter();
-        shown.extend(images.map(|(target, caption)| (resolved(folder, &target), caption)));
+        shown
+            .extend(images.map(|(target, caption)| (resolved(folder, &markup::unescaped(&target)), caption)));
         if outline.is_full() {
             break;
         }
