@@ -231,6 +231,7 @@ fn agents_have_files_of_their_own_folder_read_and_no_others() {
     let listed = agent.ok("doc_list", json!({}));
     let id = listed["documents"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(listed["documents"].as_array().unwrap().len(), 1, "{listed:?}");
+    assert_eq!(listed["documents"][0].get("removed"), None, "an answer to an agent has no nulls: {listed:?}");
     let found = |agent: &mut crate::support::Agent| {
         let found = agent.ok("mem_search", json!({ "query": "amber flag", "type": "document" }));
         found["hits"].as_array().unwrap().len()
