@@ -54,6 +54,15 @@ fn markdown_is_cut_at_its_headings_and_keeps_their_path() {
 }
 
 #[test]
+fn elements_that_begin_a_line_of_html_keep_words_apart() {
+    let source = "<main><SECTION class='a'>One</SECTION><section>two</section><details><summary>three</summary>four</details>\
+        <figure><figcaption>five</figcaption></figure>six<hr>seven <section-x>eight</section-x></main>";
+    let [(_, text)] = read_chunks(Format::Html, source.as_bytes()).try_into().unwrap();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(words, ["One", "two", "three", "four", "five", "six", "seven", "eight"], "{text}");
+}
+
+#[test]
 fn html_is_read_without_its_scripts() {
     let source = "<html><head><title>A &amp; B</title><script>for (var x = 1; x<y; x++) a<b;</script></head><body><h1>Top</h1><p>Text \
                   <b>here</b>.</p><h2>Next</h2><ul><li>one</li><li>two</li></ul></body></html>";
@@ -89,6 +98,10 @@ fn word_slides_and_books_are_read_under_their_headings() {
         <w:p><w:r><w:t xml:space="preserve">Fish &amp; </w:t><w:t>chips</w:t></w:r></w:p></w:body></w:document>"#;
     let docx = archive(&[("word/document.xml", word)]);
     assert_eq!(read_chunks(Format::Docx, &docx), pairs(&[("Plan", "Fish & chips")]));
+    let boxed = br"<w:document><mc:AlternateContent><mc:Choice><w:p><w:t>Aside</w:t></w:p></mc:Choice>
+        <mc:Fallback><w:p><w:t>Aside</w:t></w:p></mc:Fallback></mc:AlternateContent></w:document>";
+    let docx = archive(&[("word/document.xml", boxed)]);
+    assert_eq!(read_chunks(Format::Docx, &docx), pairs(&[("", "Aside")]));
 
     let slide = |title: &str, body: &str| {
         format!(

@@ -78,13 +78,16 @@ pub(super) fn docx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     let xml = needed(&mut archive, "word/document.xml")?;
     let mut pictures = Pictures::default();
     let (mut gathered, mut paragraph, mut level) = (String::new(), String::new(), None);
-    let (mut in_text, mut cells) = (false, 0_usize);
+    let (mut in_text, mut cells, mut repeated) = (false, 0_usize, 0_usize);
     walk(&xml, |event| {
         pictures.read_event(&event);
         match event {
             XmlEvent::Begin("t", _) => in_text = true,
             XmlEvent::End("t") => in_text = false,
-            XmlEvent::Text(text) if in_text => paragraph.push_str(text),
+            // A box of text is written twice: for new programs, and for old ones.
+            XmlEvent::Begin("Fallback", _) => repeated += 1,
+            XmlEvent::End("Fallback") => repeated = repeated.saturating_sub(1),
+            XmlEvent::Text(text) if in_text && repeated == 0 => paragraph.push_str(text),
             XmlEvent::Begin("tab" | "br" | "cr", _) => paragraph.push(' '),
             XmlEvent::Begin("pStyle", tag) => {
                 level = attribute(tag, "val").and_then(|style| heading_level(&style));
