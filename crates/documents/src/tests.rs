@@ -98,6 +98,10 @@ fn word_slides_and_books_are_read_under_their_headings() {
         <w:p><w:r><w:t xml:space="preserve">Fish &amp; </w:t><w:t>chips</w:t></w:r></w:p></w:body></w:document>"#;
     let docx = archive(&[("word/document.xml", word)]);
     assert_eq!(read_chunks(Format::Docx, &docx), pairs(&[("Plan", "Fish & chips")]));
+    let french = br#"<w:document><w:p><w:pStyle w:val="Titre1"/><w:t>Projet</w:t></w:p><w:p><w:t>Oui</w:t></w:p></w:document>"#;
+    let styles = br#"<w:styles><w:style w:styleId="Titre1"><w:name w:val="heading 1"/></w:style></w:styles>"#;
+    let docx = archive(&[("word/document.xml", french), ("word/styles.xml", styles)]);
+    assert_eq!(read_chunks(Format::Docx, &docx), pairs(&[("Projet", "Oui")]));
     let boxed = br"<w:document><mc:AlternateContent><mc:Choice><w:p><w:t>Aside</w:t></w:p></mc:Choice>
         <mc:Fallback><w:p><w:t>Aside</w:t></w:p></mc:Fallback></mc:AlternateContent></w:document>";
     let docx = archive(&[("word/document.xml", boxed)]);
