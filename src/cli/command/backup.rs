@@ -180,7 +180,7 @@ fn located(context: &CommandContext, file: PathBuf) -> Result<PathBuf> {
 
 /// Fails if the file cannot be opened.
 fn check_readable(file: &Path) -> Result<()> {
-    let failed = |error| {
+    let failed = |error: std::io::Error| {
         Error::file("read", file, &error).hint("`cerebro backup list` shows the backups of this home")
     };
     File::open(file).map(drop).map_err(failed)
