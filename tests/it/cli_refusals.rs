@@ -10,11 +10,13 @@ fn save(home: &Home, title: &str, content: &str) -> String {
 fn a_missing_backup_is_named_before_the_daemon_is_asked() {
     let home = Home::new();
     home.agent().save("One", "A daemon runs.");
-    for args in [&["restore", "./none.surql.zst"][..], &["backup", "restore", "none.surql.zst"]] {
+    let restores = [&["restore", "./none.surql.zst"][..], &["backup", "restore", "none.surql.zst"]];
+    for args in restores.into_iter().chain([&["backup", "verify", "none.surql.zst"][..]]) {
         let refused = home.run(args);
         assert_eq!(refused.code(), 1, "{refused:?}");
         let stderr = &refused.stderr;
         assert!(stderr.contains("none.surql.zst") && !stderr.contains("daemon"), "{stderr}");
+        assert!(stderr.contains("`cerebro backup list`"), "{stderr}");
     }
 }
 

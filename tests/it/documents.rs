@@ -231,6 +231,7 @@ fn agents_have_files_of_their_own_folder_read_and_no_others() {
     let listed = agent.ok("doc_list", json!({}));
     let id = listed["documents"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(listed["documents"].as_array().unwrap().len(), 1, "{listed:?}");
+    assert_eq!(listed["documents"][0].get("removed"), None, "an answer to an agent has no nulls: {listed:?}");
     let found = |agent: &mut crate::support::Agent| {
         let found = agent.ok("mem_search", json!({ "query": "amber flag", "type": "document" }));
         found["hits"].as_array().unwrap().len()
@@ -375,4 +376,14 @@ fn a_passage_that_repeats_what_was_corrected_is_marked_and_stays() {
     assert_eq!(memories, 1);
     agent.ok("mem_delete", json!({ "id": id }));
     assert_eq!(ask(&mut agent), (2, Vec::new()));
+}
+
+#[test]
+fn a_search_of_passages_that_finds_nothing_does_not_call_the_type_unknown() {
+    let home = Home::new();
+    write(&home.work().join("docs"), "guide.md", GUIDE);
+    home.run(&["ingest", "docs"]).success();
+    let found = home.run(&["search", "zyzzyva", "--type", "document"]);
+    let said = format!("{}{}", found.stdout, found.stderr);
+    assert!(said.contains("nothing found") && !said.contains("has the type"), "{said}");
 }

@@ -414,6 +414,14 @@ fn dates_are_those_of_the_reader() {
 }
 
 #[test]
+fn a_text_from_right_to_left_is_shown_so() {
+    let home = Home::new();
+    let id = home.agent().save("مرحبا", "- هذا نص من اليمين إلى اليسار");
+    let page = Browser::open(&home).read(&format!("/memories/{id}"));
+    assert!(page.body.contains("text\" dir=\"auto\">"), "{}", page.body);
+}
+
+#[test]
 fn the_page_is_gone_with_its_command() {
     let home = Home::new();
     let mut browser = Browser::open(&home);

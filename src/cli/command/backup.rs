@@ -177,6 +177,14 @@ fn located(context: &CommandContext, file: PathBuf) -> Result<PathBuf> {
     Ok(if among.exists() { among } else { file })
 }
 
+/// Fails if the file cannot be opened.
+fn check_readable(file: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        Error::file("read", file, &error).hint("`cerebro backup list` shows the backups of this home")
+    };
+    File::open(file).map(drop).map_err(failed)
+}
+
 fn size_bar(context: &CommandContext, file: &Path, words: &str) -> ProgressBar {
     let bar = context.output.progress(None, "{spinner} {msg} {bytes} of script, {elapsed}");
     bar.set_message(format!("{words} {}", file.display()));
@@ -184,6 +192,7 @@ fn size_bar(context: &CommandContext, file: &Path, words: &str) -> ProgressBar {
 }
 
 fn verify(context: &CommandContext, file: &Path) -> Result<Outcome> {
+    check_readable(file)?;
     let bar = size_bar(context, file, "reading");
     let (head, end) = backup::verify(file, |bytes| bar.set_position(bytes))?;
     bar.finish_and_clear();
@@ -240,9 +249,7 @@ pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> (Result
 async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result<Outcome> {
     let file = located(context, args.file)?;
     // Before anything is stopped for it.
-    drop(File::open(&file).map_err(|error| {
-        Error::file("read", &file, &error).hint("`cerebro backup list` shows the backups of this home")
-    })?);
+    check_readable(&file)?;
     let home = context.home()?;
     if let Some(url) = Config::read(&home.config_file())?.server_of(&home) {
         let said =

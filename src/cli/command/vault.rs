@@ -139,7 +139,7 @@ impl Vault {
         if !places.contains(&target) {
             places.push(target.clone());
         }
-        let (mut ours, mut is_free) = (Vec::new(), true);
+        let (mut ours, mut copies, mut is_free) = (Vec::new(), Vec::new(), true);
         for place in places {
             let why = match look(&place) {
                 Found::Nothing => continue,
@@ -150,7 +150,7 @@ impl Vault {
                         continue;
                     }
                     Standing::Ours(_) => {
-                        report.skip(&place, COPY);
+                        copies.push((place, present));
                         continue;
                     }
                     Standing::Edited => EDITED.to_owned(),
@@ -160,6 +160,15 @@ impl Vault {
             };
             report.skip(&place, why);
             is_free = false;
+        }
+        if ours.is_empty()
+            && copies.len() == 1
+            && copies.iter().all(|(place, _)| is_retitled(place, id, &target))
+        {
+            ours.append(&mut copies);
+        }
+        for (copy, _) in copies {
+            report.skip(&copy, COPY);
         }
         if !is_free {
             return Ok(());
@@ -198,6 +207,13 @@ impl Vault {
         };
         put(&path, text, present.as_deref(), "sessions", report).map(drop)
     }
+}
+
+/// Whether a file is where an export put the note of a memory, whose title was changed in the file since.
+fn is_retitled(path: &Path, id: &str, target: &Path) -> bool {
+    let is_of_export =
+        path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with(&format!("-{id}")));
+    is_of_export && path.parent() == target.parent()
 }
 
 /// Writes a text to a new file or in place of the present text. Returns whether the file contains it now.
@@ -438,6 +454,19 @@ mod tests {
         assert_eq!(export(temp.path(), &memory("Old", "Text.")), (vec![], 0));
         assert_eq!(export(temp.path(), &memory("New", "Text.")), (vec![], 1));
         assert!(text(temp.path(), &old).is_none() && text(temp.path(), &new).is_some());
+    }
+
+    #[test]
+    fn a_note_whose_title_was_changed_by_hand_and_imported_is_no_copy() {
+        let temp = tempfile::tempdir().unwrap();
+        let (old, new) = (format!("old-{ID}.md"), format!("new-{ID}.md"));
+        assert_eq!(export(temp.path(), &memory("Old", "Text.")), (vec![], 1));
+        // The import of a changed note leaves it under its name, with a digest that fits.
+        fs::write(temp.path().join("acme/pay").join(&old), note::render(&memory("New", "Text."), &[]))
+            .unwrap();
+        assert_eq!(export(temp.path(), &memory("New", "Text.")), (vec![], 1));
+        assert!(text(temp.path(), &old).is_none() && text(temp.path(), &new).is_some());
+        assert_eq!(export(temp.path(), &memory("New", "Text.")), (vec![], 0));
     }
 
     #[test]

@@ -6,7 +6,6 @@ use crate::answer::{
     Text,
     documents::{self, Document},
 };
-use crate::view::bytes;
 
 /// How many documents a page shows.
 const PAGE: usize = 40;
@@ -41,7 +40,7 @@ impl Line {
             project: named(&document.project.line()),
             format: document.format.line(),
             passages: counted(locale, passages, "passage", "passages"),
-            size: bytes(document.bytes),
+            size: locale.bytes(document.bytes),
             removed: document.removed,
             cut: document.cut,
             when: locale.moment(document.at.moment()),

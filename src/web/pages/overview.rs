@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use super::prelude::*;
 use super::{Item, Parts};
 use crate::answer::{Text, daemon::Client, stats::Stats};
-use crate::view::{self, Call, DAYS_MAX, Fact, bytes, span};
+use crate::view::{self, Call, DAYS_MAX, Fact, span};
 use crate::web::{
     backend::{Counts, Figures},
     view::chart::{Chart, Column},
@@ -149,7 +149,7 @@ fn numbers(counts: &Counts, locale: &Locale) -> Vec<Number> {
         number(count(|stats| stats.prompts), "prompts", ""),
         number(count(|stats| stats.edges.relates_to), "relations", "/graph"),
         number(count(|stats| stats.memories.deleted), "deleted", "/memories?deleted=1"),
-        number(shown(&|stats| bytes(stats.disk_bytes)), "on disk", ""),
+        number(shown(&|stats| locale.bytes(stats.disk_bytes)), "on disk", ""),
     ]
 }
 

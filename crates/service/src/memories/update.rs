@@ -339,7 +339,7 @@ impl Memories {
         }
         topic_is_free(write, &wanted).await?;
         let admitted = guard::admit(write, SaidText::from(&wanted), Some(&old), patch.door).await?;
-        self.sessions.ensure_session(write, caller, &caller.project).await?;
+        self.sessions.ensure_session(write, caller, caller.home(patch.project.as_ref())).await?;
         // Whoever changes only the title or tags is not responsible for the text.
         let is_kept =
             wanted.content == old.content && (wanted.title == old.title || !patch.door.is_automatic());

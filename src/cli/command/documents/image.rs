@@ -81,8 +81,13 @@ fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<Out
         written.map_err(|error| Error::stream("standard output", &error))?;
         return Ok(Outcome::Done);
     };
-    let failed =
-        |error: std::io::Error| Error::user(format!("{} cannot be written: {error}", file.display()));
+    let failed = |error: std::io::Error| {
+        let failure = Error::user(format!("{} cannot be written: {error}", file.display()));
+        match error.kind() {
+            std::io::ErrorKind::AlreadyExists => failure.hint("no file is overwritten: name another one"),
+            _ => failure,
+        }
+    };
     durable::create(file, durable::Kind::Derived, bytes).map_err(failed)?;
     let result = json!({ "path": file.display().to_string(), "bytes": bytes.len() });
     context.output.json(&result)?;
