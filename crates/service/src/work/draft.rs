@@ -34,8 +34,7 @@ pub(super) struct Prepared {
 impl Prepared {
     pub fn of(happening: Happening) -> Result<Self, ServiceError> {
         let Happening { step, once, ago, by } = happening;
-        let body = Body::of(&step, ago);
-        let artifact = body.artifact.as_ref().map(|whole| packed(whole.as_bytes())).transpose()?;
+        let (body, artifact) = written(&step, ago)?;
         let (kind, salt) = (step.kind(), rand::random());
         Ok(Self { kind, step, body, salt, artifact, once, by, is_forgotten: false })
     }
@@ -49,8 +48,8 @@ impl Prepared {
 
     /// The same, as if it happened at the moment of its record.
     pub fn at_record(&self) -> Result<Self, ServiceError> {
-        let (step, once, is_forgotten) = (self.step.clone(), self.once.clone(), self.is_forgotten);
-        Self::of(Happening { step, once, ago: Duration::ZERO, is_forgotten })
+        let (body, artifact) = written(&self.step, Duration::ZERO)?;
+        Ok(Self { body, artifact: artifact.filter(|_| !self.is_forgotten), ..self.clone() })
     }
 
     /// A step of this program's own.
@@ -76,6 +75,13 @@ impl Prepared {
     pub fn once(&self, work: &WorkId) -> Option<String> {
         Some(kept_once(work, self.once.as_deref()?))
     }
+}
+
+/// The body of an event, and what is too long for it.
+fn written(step: &Step, ago: Duration) -> Result<(Body, Option<Artifact>), ServiceError> {
+    let body = Body::of(step, ago);
+    let artifact = body.artifact.as_ref().map(|whole| packed(whole.as_bytes())).transpose()?;
+    Ok((body, artifact))
 }
 
 /// Bytes as an artifact.
