@@ -610,7 +610,7 @@ mod tests {
         };
         let short: String = (0..40_000).map(|n| format!("{n} a\n")).collect();
         assert!((1..=ROWS_MAX).contains(&read(&short)), "rows of several lines alone");
-        // Each looks long, and none is.
+        // Each looks long.
         let signs: String = (0..20_000).map(|n| format!("1.2.3.4.5.{n}\n")).collect();
         assert_eq!(read(&signs), PARTS_MAX);
         let repeated = format!("{} it listens on port 5432.", "so ".repeat(PART_BYTES_MAX));

@@ -27,7 +27,8 @@ const SAYING: &str = concat!(
     r"have|has|as|to|of|please|just|quick|small|friendly|one|more|another|thing|also|again|key|project|current|new|update|correction|edit|",
     r"p\.?s\.?|todo|recap|told|said|says|wrote|know|knows|agreed|agree|discussed|mentioned|documented|established|verified|recall|aware|",
     r"out|i\s+was|self|turns\s+out|keep|bear|in\s+mind|saved|stored|recorded|beachten|merken|bitte|architecture|bugfix|config|",
-    r"concept|manual|procedure|policy|convention|requirement|claim|outcome|evidence|background|root\s+cause|workaround|resolution|action|status"
+    r"concept|manual|procedure|policy|convention|requirement|claim|outcome|evidence|background|",
+    r"root\s+cause|workaround|resolution|action|status"
 );
 /// Asides, which a comma parts from what is said: `As we all know, …`, `Actually, …`, `…, as agreed`.
 const ASIDES: &str = concat!(
