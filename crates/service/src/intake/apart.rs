@@ -161,7 +161,7 @@ mod tests {
                  \"timestamp\":\"2026-01-02T03:04:05Z\",\"message\":{{\"role\":\"{kind}\",\"content\":\"turn {n}\"}}}}\n"
             )
         };
-        numbers.map(|n| line(n, "user") + &line(n, "assistant")).collect()
+        numbers.flat_map(|n| [line(n, "user"), line(n, "assistant")]).collect()
     }
 
     fn found(path: &Path) -> Found {
