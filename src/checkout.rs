@@ -9,7 +9,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, Metadata},
-    io::{ErrorKind, Read},
+    io::ErrorKind,
     os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
     sync::{Arc, Mutex},
@@ -138,9 +138,9 @@ impl Checkout {
         })
     }
 
-    /// The state of some files, and the commit that is checked out, for the hint about the work that changed them.
-    /// Their names are relative to `directory`, if it is in this checkout. `None` if the folder does not answer in
-    /// time.
+    /// The state of some files, and the commit that is checked out, for the hint about the work that changed them in
+    /// `directory`. If that is in another checkout, such as another worktree, there is no commit, and relative names are
+    /// those of this one. `None` if the folder does not answer in time.
     pub async fn seen(
         self: &Arc<Self>,
         paths: Vec<String>,
@@ -150,10 +150,12 @@ impl Checkout {
         let checkout = Arc::clone(self);
         let look = move || {
             let (root, folder) = checkout.root()?;
-            let directory = directory.map(PathBuf::from).filter(|directory| directory.starts_with(&root));
-            let folder = directory.unwrap_or(folder);
+            let is_here = |place: &Path| place.starts_with(&root) || place.starts_with(&checkout.folder);
+            let is_elsewhere = directory.as_ref().is_some_and(|directory| !is_here(Path::new(directory)));
+            let folder = directory.filter(|_| !is_elsewhere).map_or(folder, PathBuf::from);
             let file = |path: String| SeenFile { digest: worktree::digest(&folder.join(&path)), path };
-            Some((paths.into_iter().take(FILES_MAX).map(file).collect(), worktree::commit(&root)))
+            let commit = (!is_elsewhere).then(|| worktree::commit(&folder)).flatten();
+            Some((paths.into_iter().take(FILES_MAX).map(file).collect(), commit))
         };
         looks::within(&self.folder, bound, look).await?
     }
@@ -282,6 +284,7 @@ fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
             Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
                 "symbolic links are not allowed".to_owned()
             }
+            _ if error.kind() == ErrorKind::FileTooLarge => DocumentError::TooLarge.to_string(),
             _ => error.to_string(),
         };
     let folder = folder.canonicalize().map_err(unreadable)?;
@@ -291,14 +294,7 @@ fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
         return Err(OUTSIDE.to_owned());
     }
     let file = platform::open_below(&folder, &parts).map_err(unreadable)?;
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err("it is not a file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() > DOCUMENT_BYTES_MAX {
-        return Err(DocumentError::TooLarge.to_string());
-    }
+    let (bytes, _) = platform::read_bounded(&file, DOCUMENT_BYTES_MAX as u64).map_err(unreadable)?;
     Ok((parts.iter().fold(folder, |whole, part| whole.join(part)), bytes))
 }
 
@@ -355,13 +351,8 @@ fn read(root: &Path, path: &str) -> File {
 fn bytes_of(root: &Path, path: &str) -> Option<(Vec<u8>, Stamp)> {
     let found = root.join(path).canonicalize().ok().filter(|found| found.starts_with(root))?;
     let file = platform::open_without_waiting(&found).ok()?;
-    let facts = file.metadata().ok()?;
-    if !facts.is_file() || facts.len() > FILE_BYTES_MAX as u64 {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() <= FILE_BYTES_MAX).then(|| (bytes, Stamp::of(&facts)))
+    let (bytes, facts) = platform::read_bounded(&file, FILE_BYTES_MAX as u64).ok()?;
+    Some((bytes, Stamp::of(&facts)))
 }
 
 /// Runs work that parses on a thread of its own; `None` if no thread can be started, or the work panicked.

@@ -4,7 +4,6 @@
 //!
 //! The paths belong to one machine, so the record is a file in the home and not in the database.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -43,12 +42,7 @@ struct Folders(Vec<RecordedFolder>);
 impl Folders {
     /// Reads the file. If it is missing or unreadable, the record is empty.
     fn read(path: &Path) -> Self {
-        let mut bytes = Vec::new();
-        let file = platform::open_without_waiting(path);
-        let read = file.and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes));
-        if read.is_err() {
-            return Self::default();
-        }
+        let bytes = platform::read_file(path, FILE_BYTES_MAX).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 

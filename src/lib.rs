@@ -1,33 +1,34 @@
 //! Cerebro: the lasting memory of AI coding agents.
 //!
 //! The modules are in the order in which they build on each other; `ARCHITECTURE.md` is the map.
+//! Public are the program, [`cli::main`], and what tests, measurements and the pictures of the screens use.
 
 #![recursion_limit = "512"]
 
-pub mod edits;
+mod edits;
 pub mod home;
-pub mod platform;
-pub mod project_dir;
-pub mod reading;
-pub mod worktree;
+mod platform;
+mod project_dir;
+mod reading;
+mod worktree;
 
-pub mod checkout;
+mod checkout;
 
-pub mod answer;
+mod answer;
 
 pub mod daemon;
-pub mod folders;
-pub mod view;
-pub mod web;
+mod folders;
+mod view;
+mod web;
 
-pub mod mcp;
+mod mcp;
 
-pub mod app;
-pub mod pump;
+mod app;
+mod pump;
 
-pub mod config;
-pub mod hook;
-pub mod setup;
+mod config;
+mod hook;
+mod setup;
 
 pub mod tui;
 

@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::future::Future;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -133,6 +133,34 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
 pub fn open_without_waiting(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+/// The bytes of a regular file, at most `bytes_max`. Does not block.
+///
+/// # Errors
+/// See [`read_bounded`].
+pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    Ok(read_bounded(&open_without_waiting(path)?, bytes_max)?.0)
+}
+
+/// The bytes of an open regular file, at most `bytes_max`, and its metadata before they were read.
+///
+/// # Errors
+/// `InvalidInput` if it is not a regular file, `FileTooLarge` if it has more bytes; any fault of the file system.
+pub fn read_bounded(file: &File, bytes_max: u64) -> io::Result<(Vec<u8>, Metadata)> {
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    // A file may grow while it is read.
+    if found.len() <= bytes_max {
+        file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    }
+    if found.len() > bytes_max || bytes.len() as u64 > bytes_max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+    }
+    Ok((bytes, found))
 }
 
 /// Opens a file below a folder for reading, one part of the path after the other. Does not follow symbolic links and

@@ -4,7 +4,6 @@
 //! answer.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use cerebro_core::text::hex;
@@ -64,23 +63,12 @@ fn is_commit(text: &str) -> Option<String> {
 
 /// The beginning of a file's SHA-256 in hex; `None` if it is missing, not a file, or too large.
 pub fn digest(path: &Path) -> Option<String> {
-    let bytes = bytes(path)?;
+    let bytes = platform::read_file(path, FILE_BYTES_MAX).ok()?;
     Some(hex(&Sha256::digest(bytes)[..DIGEST_BYTES]))
 }
 
 fn text(path: &Path) -> Option<String> {
-    String::from_utf8(bytes(path)?).ok()
-}
-
-fn bytes(path: &Path) -> Option<Vec<u8>> {
-    let file = platform::open_without_waiting(path).ok()?;
-    let facts = file.metadata().ok()?;
-    if !facts.is_file() || facts.len() > FILE_BYTES_MAX {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    String::from_utf8(platform::read_file(path, FILE_BYTES_MAX).ok()?).ok()
 }
 
 #[cfg(test)]

@@ -37,6 +37,9 @@ pub struct Recorded {
 pub struct Hint {
     /// The piece of work.
     pub work: Option<String>,
+    /// The folder of its session, whose checkout the caller should examine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// The paths of files that the caller should examine, the last one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,

@@ -53,7 +53,7 @@ impl<O> Request<O> {
     }
 }
 
-/// A connection to the home's daemon.
+/// A connection to the home's daemon. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Daemon {
     client: Client,
@@ -96,7 +96,6 @@ impl Daemon {
         let Some(wanted) = database_of_option(home)? else { return Ok(()) };
         if let Some(daemon) = Self::running(home).await? {
             daemon.check_database(Some(&wanted)).await?;
-            daemon.close().await;
         }
         Ok(())
     }
@@ -179,6 +178,17 @@ impl Daemon {
         self.begun(given, evidence.then_some("evidence"), find_ids(evidence)).await
     }
 
+    /// The whole id of the memory that is meant. `hint` says what else the command takes.
+    ///
+    /// # Errors
+    /// See [`Self::memory_id`].
+    pub async fn memory_id_or(&self, given: &str, hint: &str) -> Result<String> {
+        match MemoryId::parse(given) {
+            Ok(id) => Ok(id.as_str().to_owned()),
+            Err(_) => self.begun(given, None, hint).await,
+        }
+    }
+
     /// The whole id that begins so. `which` is the argument that asks for ids of others than memories.
     async fn begun(&self, given: &str, which: Option<&'static str>, hint: &str) -> Result<String> {
         let Some(prefix) = prefix(given) else {
@@ -189,11 +199,6 @@ impl Daemon {
             asked = asked.with(which, true);
         }
         choose(&prefix, &self.read(asked).await?.ids, hint)
-    }
-
-    /// Closes the connection in order.
-    pub async fn close(self) {
-        self.client.close().await;
     }
 }
 

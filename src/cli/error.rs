@@ -3,8 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use super::typed::Typed;
 use crate::config::ConfigError;
-use crate::daemon::client::{CallError, ConnectError, Refusal};
+use crate::daemon::client::{BadArgument, CallError, ConnectError, Refusal};
 use crate::home::HomeError;
 use crate::setup::SetupError;
 use cerebro_core::code::Code;
@@ -45,6 +46,8 @@ pub struct Error {
     hint: Option<String>,
     /// What kind of failure it is, where the daemon said so.
     code: Option<Code>,
+    /// The argument that the daemon refused.
+    argument: Option<Box<BadArgument>>,
     exit_code: u8,
 }
 
@@ -52,7 +55,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     fn new(kind: Kind, message: impl ToString) -> Self {
-        Self { kind, message: message.to_string(), hint: None, code: None, exit_code: kind.exit_code() }
+        let (message, exit_code) = (message.to_string(), kind.exit_code());
+        Self { kind, message, hint: None, code: None, argument: None, exit_code }
     }
 
     /// Something the user can mend.
@@ -87,6 +91,15 @@ impl Error {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names the argument that the daemon refused as it was typed.
+    #[must_use]
+    pub fn named(mut self, typed: &Typed) -> Self {
+        if let Some(argument) = &self.argument {
+            self.message = argument.words(typed.name(&argument.name).as_deref());
+        }
         self
     }
 
@@ -165,7 +178,8 @@ impl From<CallError> for Error {
         match error {
             CallError::Refused(refusal) => {
                 let hint = hint(&refusal);
-                Self { hint, code: refusal.code, ..Self::user(refusal.message) }
+                let argument = refusal.argument().map(Box::new);
+                Self { hint, code: refusal.code, argument, ..Self::user(refusal.message) }
             }
             CallError::Timeout(_) | CallError::Gone | CallError::Protocol { .. } => {
                 Self::internal(error).hint("`cerebro daemon logs` shows what the daemon said")
@@ -268,6 +282,19 @@ mod tests {
             assert_eq!((error.hint.as_deref(), error.code()), (want, code));
             assert_eq!(error.to_string(), "no");
         }
+    }
+
+    #[test]
+    fn an_argument_has_the_name_that_a_person_typed() {
+        let words = |data: Value| {
+            let code = Some(Code::InvalidArgument);
+            let refusal = Refusal { code, message: "argument `a`: no".to_owned(), data };
+            Error::from(CallError::Refused(refusal)).named(&Typed::default()).to_string()
+        };
+        let given = json!({ "argument": "a", "value": "x", "problem": "it is odd" });
+        assert_eq!(words(given), "`x`: it is odd", "nobody typed it");
+        assert_eq!(words(json!({ "argument": "a", "problem": "it is missing" })), "it is missing");
+        assert_eq!(words(json!({ "argument": "a" })), "argument `a`: no", "as an earlier daemon says it");
     }
 
     #[test]

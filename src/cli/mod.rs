@@ -14,6 +14,7 @@ mod output;
 mod overview;
 mod screen;
 mod table;
+mod typed;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -25,6 +26,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use self::command::Command;
 use self::daemon_client::{Daemon, Request};
 use self::output::Output;
+use self::typed::Typed;
 use crate::answer::{Ask, Received};
 use crate::home::Home;
 
@@ -88,18 +90,12 @@ impl CommandContext {
 
     /// Asks the daemon one thing.
     async fn ask<O: Ask>(&self, request: Request<O>) -> error::Result<Received<O::Answer>> {
-        let daemon = Daemon::reach(&self.home()?).await?;
-        let answer = daemon.read(request).await?;
-        daemon.close().await;
-        Ok(answer)
+        Daemon::reach(&self.home()?).await?.read(request).await
     }
 
     /// As [`Self::ask`], for a call that may take long.
     async fn ask_patiently<O: Ask>(&self, request: Request<O>) -> error::Result<Received<O::Answer>> {
-        let daemon = Daemon::reach_patiently(&self.home()?).await?;
-        let answer = daemon.read(request).await?;
-        daemon.close().await;
-        Ok(answer)
+        Daemon::reach_patiently(&self.home()?).await?.read(request).await
     }
 }
 
@@ -107,8 +103,8 @@ impl CommandContext {
 /// agent may have meant a hook); 3 for an internal error.
 pub fn main() -> ExitCode {
     crate::platform::keep_private();
-    let Cli { global, command } = match parsed() {
-        Ok(cli) => cli,
+    let (Cli { global, command }, typed) = match parsed() {
+        Ok(parsed) => parsed,
         Err(_) if is_greeting() => return welcome(),
         Err(words) => {
             // Help and version are "errors" with exit code 0. If printing fails, there is no place to report it.
@@ -126,6 +122,7 @@ pub fn main() -> ExitCode {
     let code = match command.run(&context) {
         Ok(outcome) => outcome.exit_code(),
         Err(error) => {
+            let error = error.named(&typed);
             context.output.error(&error);
             error.exit_code()
         }
@@ -133,12 +130,14 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// The command line of this process.
-fn parsed() -> Result<Cli, clap::Error> {
+/// The command line of this process, and the options in it.
+fn parsed() -> Result<(Cli, Typed), clap::Error> {
     let mut command = overview::grouped(Cli::command());
     let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
     empty_values::refuse(&command, &matches)?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::command()))
+    let typed = Typed::of(&command, &matches);
+    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::command()))?;
+    Ok((cli, typed))
 }
 
 /// Whether a person has typed the name of the program alone. An agent that dropped a hook's arguments has no

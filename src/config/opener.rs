@@ -16,16 +16,15 @@ use cerebro_models::provider::ProviderError;
 use cerebro_service::{DistilOptions, Embedding, HistoryOptions, InferenceSettings, places};
 
 impl Config {
-    /// The options for embedding in a home. The file is read each time a provider is opened, so that a change of the
-    /// model does not need a restart of the daemon.
+    /// The options for embedding in a home.
     pub fn embedding(&self, home: &Home) -> Embedding {
-        let file = home.config_file();
+        let read = reader(home, |config| config.embeddings);
         let folder = ModelFolder::new(home.models_dir(), home.runtime_dir());
         let open = move |wanted: Option<&str>| {
-            let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
+            let settings = read()?;
             match wanted {
-                None => embed::open(&config.embeddings, &folder),
-                Some(model) => embed::open(&naming(&config.embeddings, model), &folder),
+                None => embed::open(&settings, &folder),
+                Some(model) => embed::open(&naming(&settings, model), &folder),
             }
         };
         let settings = &self.embeddings;
@@ -35,15 +34,14 @@ impl Config {
             budget: Budget::of_settings(settings.tokens_per_day, settings.requests_per_day),
             unload_after: settings.unload_after,
             inference: self.inference(home),
-            distil: Self::distil(home),
+            distil: DistilOptions { settings: Arc::new(reader(home, |config| config.distil)) },
         }
     }
 
-    /// The options for importing past sessions. The file is read each time, as above. An unreadable file turns
-    /// importing off.
+    /// The options for importing past sessions. An unreadable file turns importing off.
     pub fn history(home: &Home) -> HistoryOptions {
-        let file = home.config_file();
-        let settings = move || Config::read(&file).map(|config| config.history).unwrap_or_default();
+        let read = reader(home, |config| config.history);
+        let settings = move || read().unwrap_or_default();
         let user = user_home();
         let places =
             user.as_deref().map(|user| places(|name| std::env::var_os(name), user)).unwrap_or_default();
@@ -53,23 +51,9 @@ impl Config {
         HistoryOptions { settings: Arc::new(settings), places, project_of: Arc::new(project_of) }
     }
 
-    /// The options for distilling past sessions. The file is read each time, as above.
-    fn distil(home: &Home) -> DistilOptions {
-        let file = home.config_file();
-        let read = move || {
-            let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
-            Ok(config.distil)
-        };
-        DistilOptions { settings: Arc::new(read) }
-    }
-
-    /// The options for relations that a chat model finds. The file is read each time, as above.
+    /// The options for relations that a chat model finds.
     fn inference(&self, home: &Home) -> InferenceSettings {
-        let file = home.config_file();
-        let read = move || {
-            let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
-            Ok::<llm::Settings, ProviderError>(config.relations)
-        };
+        let read = reader(home, |config| config.relations);
         let wanted = {
             let read = read.clone();
             move || read().is_ok_and(|settings| settings.provider.is_some())
@@ -81,6 +65,16 @@ impl Config {
             open: Arc::new(open),
             budget: Budget::of_settings(settings.tokens_per_day, settings.requests_per_day),
         }
+    }
+}
+
+/// Reads a part of a home's settings. The file is read at each call, so that a change does not need a restart of the
+/// daemon.
+fn reader<T>(home: &Home, part: fn(Config) -> T) -> impl Fn() -> Result<T, ProviderError> + Clone + use<T> {
+    let file = home.config_file();
+    move || {
+        let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
+        Ok(part(config))
     }
 }
 

@@ -242,6 +242,12 @@ impl Refusal {
         Self { code: None, message: message.into(), data: Value::Null }
     }
 
+    /// The argument that was refused, if one was.
+    pub fn argument(&self) -> Option<BadArgument> {
+        let word = |name: &str| self.data[name].as_str().map(str::to_owned);
+        Some(BadArgument { name: word("argument")?, value: word("value"), problem: word("problem")? })
+    }
+
     /// Reads the result of a failed call. An earlier daemon sends only a message.
     fn read(result: CallToolResult) -> Self {
         let structured = result.structured_content.unwrap_or(Value::Null);
@@ -252,6 +258,25 @@ impl Refusal {
             message: texts.join("\n"),
             data: structured["data"].clone(),
         }
+    }
+}
+
+/// An argument that the daemon refused. Each edge names it as a person knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadArgument {
+    /// The daemon's name for it.
+    pub name: String,
+    value: Option<String>,
+    problem: String,
+}
+
+impl BadArgument {
+    /// What is wrong, under the name that a person knows; `None` if it has none.
+    pub fn words(&self, name: Option<&str>) -> String {
+        let value = self.value.as_ref().map(|value| format!("`{value}`"));
+        let place: Vec<&str> = name.into_iter().chain(value.as_deref()).collect();
+        let colon = if place.is_empty() { "" } else { ": " };
+        format!("{}{colon}{}", place.join(" "), self.problem)
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     call::{AnswerTo, Call},
     freshness,
     rows::follow_ups,
-    work,
+    work_ops,
 };
 use crate::answer::{
     Text,
@@ -21,7 +21,7 @@ use crate::answer::{
 };
 use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
-use cerebro_ledger::{Kind, SeenFile, Step, Unfinished, Work, World};
+use cerebro_ledger::{SeenFile, Step, Unfinished, Work, World};
 use cerebro_ledger::{limits::HINT_BYTES, work::UNTITLED};
 use cerebro_service::work::{Actor, Happening, ShownWork, Target, WorkFilter, WorkQuery, reported};
 use cerebro_service::{ContextRequest, ServiceError, StartRequest, agent_name};
@@ -152,7 +152,7 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
         call.service.intake.remember_transcript(&call.caller.session, PathBuf::from(transcript));
     }
     call.connection.hook_ran(&call.caller.session);
-    let actor = work::actor(call, directory);
+    let actor = work_ops::actor(call, directory);
     let own = call.service.journal.of_session(&actor).await?;
     if own.is_none() {
         let Some(begun) = begun(&actor, commit, &happened) else {
@@ -180,14 +180,12 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
 /// The first step of a session's piece of work, if the reported steps justify one. If concurrent hooks report it
 /// twice, it counts once.
 fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Option<Happening> {
+    // Whatever is reported first: the report of the request may come later, or never. But a session in which nothing is done
+    // has no piece of work.
     let does_something = |step: &Step| {
-        matches!(
+        !matches!(
             step,
-            Step::Prompt { .. }
-                | Step::Started { .. }
-                | Step::Ran { .. }
-                | Step::Edited { .. }
-                | Step::Planned { .. }
+            Step::Connected | Step::TurnEnded { .. } | Step::Compacted { .. } | Step::Ended { .. }
         )
     };
     if !happened.iter().any(|happening| does_something(&happening.step)) {
@@ -236,7 +234,7 @@ pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     let named = call.arguments.work_id("work")?;
     let commit = call.arguments.text("commit")?;
     let files = call.arguments.objects("files")?.into_iter().filter_map(seen_file).collect();
-    let actor = work::actor(call, None);
+    let actor = work_ops::actor(call, None);
     let mut left = Vec::new();
     for id in unfinished(call, &actor, &source).await? {
         let shown = call.service.journal.show(&actor, &id).await?;
@@ -246,11 +244,12 @@ pub(super) async fn hint(call: &mut Call) -> AnswerTo<of::HookHint> {
     }
     if let Some(id) = named.or_else(|| left.first().map(|(id, _)| *id)) {
         let others = left.into_iter().filter(|(other, _)| *other != id).map(|(_, other)| other).collect();
-        let world = World { commit, files, others, ..work::world(call) };
+        let world = World { commit, files, others, ..work_ops::world(call) };
         if let Some(resumed) = call.service.journal.resume(&actor, Some(&id), &world, HINT_BYTES).await? {
             let files = resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX);
             return Ok(hooks::Hint {
                 work: Some(resumed.work.id.to_string()),
+                directory: resumed.state.directory.clone(),
                 files: files.map(|file| file.path.clone()).collect(),
                 text: Some(taint::screened(&resumed.text).into()),
             });
@@ -303,6 +302,6 @@ const CANDIDATES_MAX: usize = 20;
 fn is_worth_showing(shown: &ShownWork) -> bool {
     let (work, state) = (&shown.work, &shown.state);
     // A task has no turns.
-    let is_lost_task = Kind::of(&work.kind) != Kind::Session && work.lost;
+    let is_lost_task = !work.is_session() && work.lost;
     state.open_intents().next().is_some() || is_lost_task || state.is_broken_off()
 }

@@ -42,10 +42,14 @@ impl ArgumentError {
         self.code
     }
 
-    /// The argument and its value.
+    /// The argument, its value and what is wrong with it.
     pub fn data(&self) -> Map<String, Value> {
-        let value = self.value.as_ref().map(|value| ("value".to_owned(), value.as_str().into()));
-        [("argument".to_owned(), self.name.as_str().into())].into_iter().chain(value).collect()
+        let facts = [
+            ("argument", Some(&self.name)),
+            ("value", self.value.as_ref()),
+            ("problem", Some(&self.problem)),
+        ];
+        facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?.as_str().into()))).collect()
     }
 }
 

@@ -365,6 +365,16 @@ impl Arguments {
             .ok_or_else(|| ArgumentError::new("project", Some(&name), "a name has 1 to 200 characters"))
     }
 
+    /// The name of a project into which something is written. No project gets a name that lists need.
+    pub fn target_project(&mut self) -> Result<Option<Project>> {
+        match self.project()? {
+            Some(project) if project.is_reserved() => {
+                Err(ArgumentError::new("project", Some(project.as_str()), Project::RESERVED_WHY))
+            }
+            project => Ok(project),
+        }
+    }
+
     /// The name of a scope.
     pub fn scope(&mut self) -> Result<Option<ScopeName>> {
         let Some(scope) = self.nonblank("scope")? else { return Ok(None) };

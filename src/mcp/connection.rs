@@ -301,6 +301,8 @@ impl State {
     }
 
     fn leave(&self) {
+        // The second time, a call that was under way has ended. It may have used a session or opened a listener.
+        let is_first = !self.gone.is_cancelled();
         self.gone.cancel();
         if let Some(client) = self.client {
             self.context.live().left(client);
@@ -311,7 +313,8 @@ impl State {
         }
         let Some(service) = self.context.opened() else { return };
         let is_loss = self.is_end_of_agent();
-        if is_loss {
+        // Later hooks of this agent belong to a server that it started since.
+        if is_loss && is_first {
             self.sessions_of_hooks().iter().for_each(|session| self.record_loss(&service, session));
         }
         if let Some(lease) = lock(&self.lease).take() {

@@ -18,7 +18,7 @@ const PAGE: usize = 100;
 
 /// Ingests the contents of a file.
 pub(super) async fn ingest(call: &mut Call) -> AnswerTo<of::Ingest> {
-    let project = call.project()?;
+    let project = call.arguments.target_project()?.unwrap_or_else(|| call.caller.project.clone());
     let arguments = &mut call.arguments;
     let run = arguments.run()?;
     let hash = arguments.needed("hash")?;

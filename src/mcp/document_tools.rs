@@ -85,10 +85,14 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let documents = call.service.documents.list(Some(&project), offset, limit).await?;
     let next = (documents.len() == limit).then(|| (offset + limit).to_string());
     let rows = documents.iter().map(|one| {
-        json!({
+        let mut row = json!({
             "id": one.id.to_string(), "title": one.title, "path": one.path, "format": one.format,
-            "passages": one.chunks.len(), "read": moment(one.at), "removed": one.removed.then_some(true),
-        })
+            "passages": one.chunks.len(), "read": moment(one.at),
+        });
+        if one.removed {
+            row["removed"] = json!(true);
+        }
+        row
     });
     let lines = documents.iter().map(|one| {
         let gone = if one.removed { " (left out)" } else { "" };

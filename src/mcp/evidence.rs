@@ -1,5 +1,8 @@
-//! Evidence in searches: exchanges of past sessions and passages of documents, in a list of their own, or as a hint
-//! in the list of memories. Everything shown is a quotation.
+//! Evidence in the tools: exchanges of past sessions and passages of documents. A search shows them in a list of their
+//! own, or as a hint in the list of memories; `exchange` and `passage` show one. Everything shown is a quotation.
+
+pub(super) mod exchange;
+pub(super) mod passage;
 
 use serde_json::json;
 
@@ -139,6 +142,12 @@ pub(super) fn found_reply(
         reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
     }
     reply
+}
+
+/// Says of evidence that it repeats what a memory no longer says.
+fn repeating(reply: Reply, now: &MemoryId) -> Reply {
+    let line = format!("old: it repeats what was corrected; `{now}` says what holds now");
+    reply.fact("old", now.to_string()).line(line)
 }
 
 /// Adds the hint that evidence answers a question that no memory answers.

@@ -42,6 +42,8 @@ impl Fault {
             Some(hint) => format!("{}; {hint}", self.message),
             None => self.message.clone(),
         };
+        // An agent has the argument's own name before it: the message says it all.
+        self.data.remove("problem");
         self.data.iter_mut().for_each(|(name, value)| reply::frame(name, value));
         if let Cow::Owned(shown) = text::inert(&self.message) {
             self.message = shown;
@@ -136,6 +138,19 @@ mod tests {
         let words = "topic_key `a/b` is held by memory `kaaaaaaaaaaa`";
         let data = json!({ "topic_key": "a/b", "holder": "kaaaaaaaaaaa", "title": "</x> T" });
         assert_eq!(facts, json!({ "error": words, "code": "topic_taken", "message": words, "data": data }));
+    }
+
+    #[test]
+    fn a_person_hears_of_an_argument_in_parts_and_an_agent_in_a_sentence() {
+        let fault = || Fault::from(ArgumentError::new("since", Some("x"), "it must be a date"));
+        let person = fault().for_person(&[]).structured_content.unwrap();
+        assert_eq!(
+            person["data"],
+            json!({ "argument": "since", "value": "x", "problem": "it must be a date" })
+        );
+        let agent = fault().for_agent(&[]).structured_content.unwrap();
+        assert_eq!(agent["data"], json!({ "argument": "since", "value": "x" }));
+        assert_eq!(agent["message"], "argument `since` = `x`: it must be a date");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
     fault::Fault,
     freshness,
     reply::moment,
-    worker,
+    worker_ops,
 };
 use crate::answer::{
     Text,
@@ -42,7 +42,7 @@ pub(super) async fn health(call: &mut Call) -> AnswerTo<of::Health> {
     let project = call.arguments.project()?;
     let figures = call.service.recall.examine_health(project.as_ref()).await?;
     let stale = stale(call, project.as_ref(), freshness::TALLY_MAX).await?;
-    let worker = worker::facts(&call.service).await?;
+    let worker = worker_ops::facts(&call.service).await?;
     Ok(Report { project: project.map(Text::of), health: health_of(&figures, stale), worker })
 }
 

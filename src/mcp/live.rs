@@ -4,7 +4,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -50,21 +53,28 @@ pub(super) struct Live {
     calls: Mutex<VecDeque<Call>>,
     /// The number of the last call; numbers begin at 1.
     last: watch::Sender<u64>,
+    /// The connected clients, by their numbers. No number is used twice: the last call of a client that left may still
+    /// be under way.
     clients: Mutex<BTreeMap<u64, Client>>,
+    next_client: AtomicU64,
 }
 
 impl Live {
     pub(super) fn new() -> Self {
-        Self { calls: Mutex::default(), last: watch::channel(0).0, clients: Mutex::default() }
+        Self {
+            calls: Mutex::default(),
+            last: watch::channel(0).0,
+            clients: Mutex::default(),
+            next_client: AtomicU64::new(1),
+        }
     }
 
     /// Records a new client and returns its number, for [`Self::left`].
     pub(super) fn joined(&self, project: &str, pid: u32, since: Timestamp) -> u64 {
-        let mut clients = lock(&self.clients);
-        let number = clients.last_key_value().map_or(1, |(last, _)| last + 1);
+        let number = self.next_client.fetch_add(1, Ordering::Relaxed);
         let (agent, since) = (Text::default(), moment(since).into());
-        clients
-            .insert(number, Client { agent, project: project.into(), pid, since, calls: 0, last_at: None });
+        let client = Client { agent, project: project.into(), pid, since, calls: 0, last_at: None };
+        lock(&self.clients).insert(number, client);
         number
     }
 
@@ -218,6 +228,19 @@ mod tests {
         assert_eq!(live.clients()[0].calls, CALLS_MAX as u64 + 5);
         live.left(client);
         assert!(live.clients().is_empty());
+    }
+
+    #[test]
+    fn a_call_that_outlives_its_client_is_not_that_of_the_next_one() {
+        let live = Live::new();
+        let gone = live.joined("p", 7, Timestamp::UNIX_EPOCH);
+        live.left(gone);
+        live.joined("p", 8, Timestamp::UNIX_EPOCH);
+        let result = Reply::saying("x").finish();
+        live.note(gone, seen("late"), Timestamp::UNIX_EPOCH, Duration::ZERO, &result);
+        live.left(gone);
+        let clients = live.clients();
+        assert_eq!((clients.len(), clients[0].pid, clients[0].calls), (1, 8, 0));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The public contract over MCP: the tools, their arguments and their answers.
 //!
 //! The groups of files below build on each other, and no two files use each other: arguments and answers; the live
-//! calls, the metrics and the presence of agents; the shared [`Context`], a connection, a call; the handlers;
-//! `dispatch`, the table of handlers; `library`, the prompts and resources; and `server`, which speaks the protocol.
+//! calls, the metrics and the presence of agents; the shared [`Context`], a connection, a call; the handlers (`…_tools`
+//! for agents, `…_ops` for a person's commands and screens); `dispatch`, the table of handlers; `library`, the prompts and
+//! resources; and `server`, which speaks the protocol.
 //! `server` answers the handshake and the tool list at once; only calls wait for the store.
 
 mod argument_error;
@@ -16,20 +17,18 @@ mod metrics;
 mod presence;
 
 mod context;
-mod cycle;
 
 mod connection;
 
 mod call;
 mod freshness;
 
-mod documents;
 mod evidence;
-mod history;
 
 mod cursor;
 
 mod agent_hooks;
+mod consolidation_ops;
 mod distil_ops;
 mod document_ops;
 mod document_tools;
@@ -47,9 +46,9 @@ mod studio;
 mod tombstone_ops;
 mod tools;
 pub mod web;
-mod work;
+mod work_ops;
 mod work_tools;
-mod worker;
+mod worker_ops;
 
 mod definition;
 mod dispatch;

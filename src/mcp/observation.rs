@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use super::{
     arguments::DayEdge,
     call::{Answer, Call},
-    documents, freshness, history,
+    evidence::{exchange, passage},
+    freshness,
     reply::{NOTES, Reply, agent, moment},
     rows::shown_project,
-    work,
+    work_ops,
 };
 use cerebro_core::domain::{
     ExchangeId, Memory, MemoryId, Nature, Revision, Validity, WorkId,
@@ -18,11 +19,11 @@ use cerebro_core::{taint, text};
 use cerebro_service::{Earlier, Observation, ObservationRequest, ServiceError};
 
 pub(super) async fn get(call: &mut Call) -> Answer {
-    if let Some(id) = history::named(call) {
-        return history::get(call, id).await;
+    if let Some(id) = call.arguments.exchange_id() {
+        return exchange::get(call, id).await;
     }
-    if let Some(id) = documents::named(call) {
-        return documents::get(call, id).await;
+    if let Some(id) = call.arguments.chunk_id() {
+        return passage::get(call, id).await;
     }
     let request = ObservationRequest {
         id: call.arguments.memory_id()?,
@@ -64,7 +65,7 @@ fn with_evidence(evidence: &[ExchangeId], reply: Reply) -> Reply {
 
 /// Adds the caller's own pieces of work from which a memory comes, if any.
 async fn with_works(call: &Call, works: &[WorkId], reply: Reply) -> Result<Reply, ServiceError> {
-    let works = call.service.journal.own_works(&work::actor(call, None).owner, works).await?;
+    let works = call.service.journal.own_works(&work_ops::actor(call, None).owner, works).await?;
     if works.is_empty() {
         return Ok(reply);
     }

@@ -12,7 +12,7 @@ use super::{
     http, maintenance,
     reply::moment,
     rows::{gone, memory_row, session_row},
-    work,
+    work_ops,
 };
 use crate::answer::{
     Text, daemon, graph,
@@ -50,7 +50,7 @@ pub(super) fn status(context: &Context) -> daemon::Status {
         database: context.database().map(Text::from),
         http: http::address(context).map(Text::from),
         backup: maintenance::last_backup(context),
-        journal: work::journal(context),
+        journal: work_ops::journal(context),
     }
 }
 

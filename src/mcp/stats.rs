@@ -4,7 +4,7 @@ use super::{
     call::{Answer, Call},
     health,
     reply::{Reply, day},
-    worker,
+    worker_ops,
 };
 use crate::answer::{
     Text, of,
@@ -18,7 +18,7 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
     // Health takes the census, from which the projects are counted.
     let (health, health_line) = health::block(call, project.as_ref()).await?;
     let stats = call.service.recall.stats(project.as_ref()).await?;
-    let worker = worker::facts(&call.service).await?;
+    let worker = worker_ops::facts(&call.service).await?;
     let store_bytes = crate::home::bytes_below(&call.context.home().store_dir());
     let control = call.context.control();
     let (counts, count) = (&stats.counts, |count: i64| u64::try_from(count).unwrap_or_default());
@@ -61,7 +61,7 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
         "disk: {} bytes ({store_bytes} store, {} index); schema version {}",
         answer.disk_bytes, answer.index_bytes, answer.schema_version
     ))
-    .line(worker::line(&answer.worker))
+    .line(worker_ops::line(&answer.worker))
     .line(health_line)
     .line(format!(
         "daemon: version {}, up {} s, {}, since {}",

@@ -8,7 +8,8 @@ use super::{
     arguments::{ArgumentError, Arguments, DayEdge, bullets},
     call::{Answer, Call},
     cursor::SearchMark,
-    evidence, explain, freshness, history,
+    evidence::{self, exchange},
+    explain, freshness,
     reply::{HitParts, NOTES, Reply, agent, day, moment},
     rows::{follow_ups, gone, gone_line, marked_entry, shown_project},
 };
@@ -16,7 +17,7 @@ use crate::answer::{Text, memories, of};
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Project, PromptId, Validity,
+    EndReason, Kind, Memory, MemoryId, Project, PromptId, ScopeName, Validity,
     limits::{CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, TIMELINE_MAX},
 };
 use cerebro_core::recall::{Match, Weights};
@@ -45,7 +46,7 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
         let problem = format!("it must be a path: one line of at most {DIRECTORY_BYTES_MAX} bytes");
         return Err(ArgumentError::new("directory", Some(path), problem).into());
     }
-    let named = call.arguments.project()?;
+    let named = call.arguments.target_project()?;
     // A folder of a remote client is not on this machine.
     let folder = directory.as_deref().filter(|_| named.is_none() && !call.connection.is_remote());
     let found = match folder {
@@ -209,8 +210,11 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         content,
         kind: arguments.kind()?.unwrap_or_else(Kind::manual),
         scope: {
-            let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
-            arguments.scope()?.unwrap_or_default().of(project)
+            let scope = arguments.scope()?.unwrap_or_default();
+            // What is personal belongs to no project, whichever is given.
+            let is_personal = scope == ScopeName::Personal;
+            let project = if is_personal { arguments.project()? } else { arguments.target_project()? };
+            scope.of(project.unwrap_or_else(|| call.caller.project.clone()))
         },
         topic_key: arguments.text("topic_key")?,
         tags: arguments.texts("tags")?.unwrap_or_default(),
@@ -306,7 +310,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         title: arguments.text("title")?,
         content: arguments.content()?,
         kind: arguments.kind()?,
-        project: arguments.project()?,
+        project: arguments.target_project()?,
         scope: arguments.scope()?,
         topic_key: arguments.change("topic_key")?,
         tags: arguments.texts("tags")?,
@@ -576,8 +580,8 @@ fn with_cursor(reply: Reply, request: &SearchRequest, mark: SearchMark) -> Reply
 }
 
 pub(super) async fn timeline(call: &mut Call) -> Answer {
-    if let Some(id) = history::named(call) {
-        return history::timeline(call, id).await;
+    if let Some(id) = call.arguments.exchange_id() {
+        return exchange::timeline(call, id).await;
     }
     let arguments = &mut call.arguments;
     let request = TimelineRequest {
@@ -644,7 +648,7 @@ fn entry_line(entry: &Entry, marks: &[Mark]) -> String {
 pub(super) async fn save_prompt(call: &mut Call) -> Answer {
     call.arguments.unframe();
     let content = call.arguments.needed_content()?;
-    let project = call.arguments.project()?;
+    let project = call.arguments.target_project()?;
     call.take_session()?;
     let saved = call.service.memories.save_prompt(&call.caller, project, &content).await?;
     call.redacted += saved.redacted;

@@ -8,7 +8,7 @@ use super::{
     call::{Answer, Call},
     fault::Fault,
     reply::Reply,
-    work::{actor, closed, degraded, filter, resumed, row},
+    work_ops::{actor, closed, degraded, filter, resumed, row},
 };
 use crate::answer::name;
 use cerebro_core::{
@@ -74,7 +74,7 @@ async fn begun(call: &mut Call) -> Answer {
         steps: arguments.texts("steps")?.unwrap_or_default(),
         key: arguments.text("key")?,
         parent: arguments.work_id("parent")?,
-        project: arguments.project()?,
+        project: arguments.target_project()?,
         ..BeginWork::default()
     };
     if begin.title.chars().count() > TITLE_CHARS_MAX {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::block::WRITTEN_BY;
-use super::piece::{Content, Format, Part, Piece, Target};
+use super::piece::{Content, Format, Mark, Part, Piece, Target};
 use super::user_folders::{Invocation, UserFolders, is_on_path};
 use crate::hook::{self, Agent as HookAgent};
 use cerebro_core::operation::{Effect, Operation};
@@ -345,23 +345,21 @@ fn server(way: &[&str], value: Value) -> Piece {
 }
 
 fn rule(way: &[&str], rule: String) -> Piece {
-    let value = json!(rule);
-    let marks = vec![value.to_string()];
-    Piece { part: Part::Permissions, content: Content::Element { path: path(way), value, marks } }
+    let content = Content::Element { path: path(way), value: json!(rule), mark: Mark::Value };
+    Piece { part: Part::Permissions, content }
 }
 
 /// One hook per event of an agent. `entry` writes it from the event and the command line, which ends with the event.
-/// The second mark recognises the list of arguments that earlier versions wrote for Claude Code.
 fn hooks(
     agent: HookAgent,
     invocation: &Invocation,
     entry: impl Fn(&str, String) -> Value,
 ) -> impl Iterator<Item = Piece> {
     agent.events().iter().map(move |&event| {
-        let name = agent.name();
-        let value = entry(event, invocation.line(&["hook", name, event]));
-        let marks = vec![format!(r#" hook {name} {event}""#), format!(r#""hook","{name}""#)];
-        Piece { part: Part::Hooks, content: Content::Element { path: path(&["hooks", event]), value, marks } }
+        let words = ["hook", agent.name(), event];
+        let value = entry(event, invocation.line(&words));
+        let mark = Mark::of_command(invocation, &words);
+        Piece { part: Part::Hooks, content: Content::Element { path: path(&["hooks", event]), value, mark } }
     })
 }
 
@@ -381,10 +379,10 @@ fn journal(
         if let Some(matcher) = matcher {
             value["matcher"] = json!(matcher);
         }
-        let marks = vec![format!(r#" {}""#, words.join(" "))];
+        let mark = Mark::of_command(invocation, &words);
         Piece {
             part: Part::Journal,
-            content: Content::Element { path: path(&["hooks", event]), value, marks },
+            content: Content::Element { path: path(&["hooks", event]), value, mark },
         }
     })
 }

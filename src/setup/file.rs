@@ -21,6 +21,9 @@ pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
     let file = match platform::open_without_waiting(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(unreadable(io::Error::new(error.kind(), "it is a link that leads nowhere")));
+        }
         Err(error) => return Err(unreadable(error)),
     };
     if !file.metadata().map_err(unreadable)?.is_file() {
@@ -33,6 +36,28 @@ pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
     }
     let text = String::from_utf8(bytes);
     text.map(Some).map_err(|_| unreadable(io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text")))
+}
+
+/// Checks that a file can be created, replaced or removed. A file that is read-only was protected by somebody.
+///
+/// # Errors
+/// When the file is read-only, or nothing can be written to its folder. The folder of a link's target counts, too.
+pub fn check_writable(path: &Path) -> Result<(), SetupError> {
+    let unwritable = |source| SetupError::Unwritable { path: path.to_owned(), source };
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(&real).is_ok_and(|found| found.permissions().readonly()) {
+        return Err(unwritable(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only")));
+    }
+    for file in [path, real.as_path()] {
+        let folder = file.ancestors().skip(1).find(|folder| folder.is_dir());
+        if let Some(folder) = folder
+            && let Err(error) = platform::check_writable(folder)
+        {
+            let words = format!("nothing can be written to its folder {}: {error}", folder.display());
+            return Err(unwritable(io::Error::new(error.kind(), words)));
+        }
+    }
+    Ok(())
 }
 
 /// Replaces the expected text of a file with another one, atomically. Follows a symbolic link and leaves the
@@ -110,6 +135,24 @@ pub fn back_up(path: &Path, text: &str) -> Result<(), SetupError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_read_only_file_is_not_replaced() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let temp = tempfile::tempdir().unwrap();
+        let (file, link) = (temp.path().join("settings.json"), temp.path().join("link.json"));
+        fs::write(&file, "{}").unwrap();
+        symlink(&file, &link).unwrap();
+        for path in [&file, &link, &temp.path().join("new/folder/settings.json")] {
+            check_writable(path).unwrap();
+        }
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+        for path in [&file, &link] {
+            let words = check_writable(path).unwrap_err().to_string();
+            assert!(words.contains("it is read-only") && words.contains(path.to_str().unwrap()), "{words}");
+        }
+    }
 
     #[test]
     fn what_is_no_file_is_neither_waited_for_nor_replaced() {

@@ -1,10 +1,10 @@
 //! Edits JSON. Comments, order and blanks of everything else stay as they are.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 
-use super::piece::{Content, Piece, PieceError};
+use super::piece::{Content, Mark, Piece, PieceError};
 
 const OBJECT: &str = "an object";
 const LIST: &str = "a list";
@@ -25,12 +25,13 @@ const OPTIONS: ParseOptions = ParseOptions {
 /// The text with the pieces.
 pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, PieceError> {
     let (tree, root) = parse(text)?;
+    check_once(&root, pieces)?;
     for piece in pieces {
         match &piece.content {
             Content::Entry { path, value } => put_entry(&root, path, value)?,
             Content::Default { path, value } if at(&root, path).is_none() => put_entry(&root, path, value)?,
             Content::Default { .. } | Content::Text(_) => {}
-            Content::Element { path, value, marks } => put_element(&root, path, value, marks)?,
+            Content::Element { path, value, mark } => put_element(&root, path, value, mark)?,
         }
     }
     Ok(shown(text, &tree))
@@ -42,11 +43,12 @@ pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String,
         return Ok(text.to_owned());
     }
     let (tree, root) = parse(text)?;
+    check_once(&root, pieces)?;
     let base = base.and_then(|base| parse(base).ok()?.1.to_serde_value()).unwrap_or(Value::Null);
     for piece in pieces {
         match &piece.content {
             Content::Entry { path, .. } => take_entry(&root, path, &base)?,
-            Content::Element { path, marks, .. } => take_element(&root, path, marks, &base),
+            Content::Element { path, value, mark } => take_element(&root, path, value, mark, &base),
             Content::Default { .. } | Content::Text(_) => {}
         }
     }
@@ -79,10 +81,26 @@ fn parse(text: &str) -> Result<(CstRootNode, CstObject), PieceError> {
         column: error.column_display(),
         reason: error.kind().to_string(),
     })?;
-    let root = tree
-        .object_value()
-        .ok_or(PieceError::Occupied { location: "the file".to_owned(), expected: OBJECT })?;
+    let root = tree.object_value().ok_or(PieceError::NoObject)?;
     Ok((tree, root))
+}
+
+/// Refuses a key on the path of a piece that its object has more than once.
+fn check_once(root: &CstObject, pieces: &[&Piece]) -> Result<(), PieceError> {
+    for path in pieces.iter().filter_map(|piece| piece.content.path()) {
+        let mut object = Some(root.clone());
+        for (depth, key) in path.iter().enumerate() {
+            let Some(present) = object else { break };
+            let is_key = |name: Option<String>| name.as_ref() == Some(key);
+            let count =
+                present.properties().iter().filter(|property| is_key(property.decoded_name())).count();
+            if count > 1 {
+                return Err(PieceError::Repeated { location: path[..=depth].join(".") });
+            }
+            object = present.object_value(key);
+        }
+    }
+    Ok(())
 }
 
 /// The text of the tree; the original text if nothing was changed.
@@ -129,28 +147,36 @@ fn put_entry(root: &CstObject, path: &[String], value: &Value) -> Result<(), Pie
     Ok(())
 }
 
-fn put_element(root: &CstObject, path: &[String], value: &Value, marks: &[String]) -> Result<(), PieceError> {
+fn put_element(root: &CstObject, path: &[String], value: &Value, mark: &Mark) -> Result<(), PieceError> {
     let Some((last, way)) = path.split_last() else { return Ok(()) };
     let object = object_at(root, way)?;
     let list = object
         .array_value_or_create(last)
         .ok_or_else(|| PieceError::Occupied { location: path.join("."), expected: LIST })?;
-    let present: Vec<CstNode> = marked(&list, marks).collect();
+    let present = marked(list.elements(), value, mark);
     if present.len() == 1 && present[0].to_serde_value().as_ref() == Some(value) {
         return Ok(());
     }
-    present.into_iter().for_each(CstNode::remove);
+    for element in present {
+        remove_marked(element, value, mark);
+    }
     list.append(input(value));
     Ok(())
 }
 
-/// The elements of a list that bear one of the marks.
-fn marked(list: &CstArray, marks: &[String]) -> impl Iterator<Item = CstNode> {
-    let is_marked = move |node: &CstNode| {
-        let json = node.to_serde_value().map(|value| value.to_string()).unwrap_or_default();
-        marks.iter().any(|mark| json.contains(mark))
-    };
-    list.elements().into_iter().filter(is_marked)
+/// Those of some elements that have the mark.
+fn marked(mut elements: Vec<CstNode>, value: &Value, mark: &Mark) -> Vec<CstNode> {
+    elements.retain(|node| node.to_serde_value().is_some_and(|element| mark.is_on(&element, value)));
+    elements
+}
+
+/// Removes a marked element. Of a group that also has commands of somebody else, removes only the marked ones.
+fn remove_marked(element: CstNode, value: &Value, mark: &Mark) {
+    let group = element.as_object().and_then(|object| object.array_value("hooks"));
+    let commands = group.map(|group| group.elements()).unwrap_or_default();
+    let count = commands.len();
+    let ours = marked(commands, value, mark);
+    if ours.len() == count { element.remove() } else { ours.into_iter().for_each(CstNode::remove) }
 }
 
 fn take_entry(root: &CstObject, path: &[String], base: &Value) -> Result<(), PieceError> {
@@ -167,14 +193,17 @@ fn take_entry(root: &CstObject, path: &[String], base: &Value) -> Result<(), Pie
     }
 }
 
-fn take_element(root: &CstObject, path: &[String], marks: &[String], base: &Value) {
+fn take_element(root: &CstObject, path: &[String], value: &Value, mark: &Mark, base: &Value) {
     let Some(list) = at(root, path).and_then(|node| node.as_array()) else { return };
     let before = base_at(base, path).and_then(Value::as_array).cloned().unwrap_or_default();
     let is_old = |node: &CstNode| node.to_serde_value().is_some_and(|value| before.contains(&value));
-    let ours: Vec<CstNode> = marked(&list, marks).filter(|node| !is_old(node)).collect();
+    let mut ours = marked(list.elements(), value, mark);
+    ours.retain(|node| !is_old(node));
     // A list that was empty before belongs to the user.
     let is_any = !ours.is_empty();
-    ours.into_iter().for_each(CstNode::remove);
+    for element in ours {
+        remove_marked(element, value, mark);
+    }
     if is_any && list.elements().is_empty() && base_at(base, path).is_none() {
         remove(root, path);
         prune(root, path, base);

@@ -24,7 +24,9 @@ use std::path::{Path, PathBuf};
 pub use agent::{AGENTS, Agent, GUIDE, INSTRUCTIONS};
 pub use connection::{command_in, tools_of};
 pub use piece::{Part, PieceError, Target};
-pub use plan::{Change, apply_setup, apply_unsetup, is_set_up, left_alone, plan_setup, plan_unsetup};
+pub use plan::{
+    Change, Left, apply_setup, apply_unsetup, is_set_up, left_alone, plan_setup, plan_unsetup, taken_along,
+};
 pub use record::Record;
 pub use user_folders::{Invocation, UserFolders, quoted, short};
 
@@ -32,10 +34,10 @@ pub use user_folders::{Invocation, UserFolders, quoted, short};
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// A file cannot be read.
-    #[error("cannot read {}: {source}", .path.display())]
+    #[error("cannot read {}: {source}; correct that or move the file away, and run this again", .path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     /// A file cannot be written.
-    #[error("cannot write {}: {source}", .path.display())]
+    #[error("cannot write {}: {source}; correct that, and run this again", .path.display())]
     Unwritable { path: PathBuf, source: io::Error },
     /// A record of setup's changes is damaged.
     #[error(

@@ -1,12 +1,15 @@
 //! The pieces that setup puts into files and takes out again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::user_folders::{Invocation, words_of};
 use super::{block, json, table};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
+/// The name of the program's file, wherever it is installed.
+const PROGRAM: &str = "cerebro";
 
 /// The purpose of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,11 +67,78 @@ pub enum Content {
     /// A value under a path of keys, unless there is one already. It is removed only if nothing else is left in the
     /// file.
     Default { path: Vec<String>, value: Value },
-    /// An element of a list under a path of keys. It is recognised by `marks`: its compact JSON contains one of them.
-    /// The first mark is in the present form, the others are in the forms of earlier versions.
-    Element { path: Vec<String>, value: Value, marks: Vec<String> },
+    /// An element of a list under a path of keys. It is recognised by its mark.
+    Element { path: Vec<String>, value: Value, mark: Mark },
     /// A block or a whole file.
     Text(String),
+}
+
+impl Content {
+    /// The path of keys, in a format that has keys.
+    pub fn path(&self) -> Option<&[String]> {
+        match self {
+            Self::Entry { path, .. } | Self::Default { path, .. } | Self::Element { path, .. } => Some(path),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+/// How an element of a list is recognised as Cerebro's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mark {
+    /// It is equal to the value that setup writes.
+    Value,
+    /// It has a command that runs Cerebro with these words: this program, or another one of the name `cerebro`.
+    Command { program: PathBuf, words: Vec<String> },
+}
+
+impl Mark {
+    /// The mark of a command with these words, from any home.
+    pub fn of_command(invocation: &Invocation, words: &[&str]) -> Self {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Self::Command { program: invocation.program.clone(), words }
+    }
+
+    /// Whether an element, of which setup writes `value`, has the mark.
+    pub fn is_on(&self, element: &Value, value: &Value) -> bool {
+        match self {
+            Self::Value => element == value,
+            Self::Command { program, words } => {
+                commands(element).iter().any(|command| is_cerebros(command, program, words))
+            }
+        }
+    }
+}
+
+/// Whether a command runs Cerebro with these words.
+fn is_cerebros(command: &[String], program: &Path, words: &[String]) -> bool {
+    let Some((run, rest)) = command.split_first() else { return false };
+    let run = Path::new(run);
+    let rest = match rest {
+        [flag, _, rest @ ..] if flag == "--home" => rest,
+        rest => rest,
+    };
+    (run == program || run.file_name().is_some_and(|name| name == PROGRAM)) && rest == words
+}
+
+/// The commands anywhere in a value, as words. Version 0.1.0 wrote the arguments as a list beside the program.
+fn commands(value: &Value) -> Vec<Vec<String>> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(commands).collect(),
+        Value::Object(members) => {
+            let line = members.get("command").and_then(Value::as_str);
+            let arguments = members.get("args").and_then(Value::as_array);
+            let own = line.and_then(|line| match arguments {
+                None => words_of(line),
+                Some(arguments) => {
+                    let arguments = arguments.iter().map(|word| word.as_str().unwrap_or_default());
+                    Some(std::iter::once(line).chain(arguments).map(str::to_owned).collect())
+                }
+            });
+            own.into_iter().chain(members.values().flat_map(commands)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// One piece of a file, and its purpose.
@@ -95,6 +165,12 @@ pub enum PieceError {
     /// Another kind of value is in the piece's place.
     #[error("`{location}` is not {expected}")]
     Occupied { location: String, expected: &'static str },
+    /// The whole file is another kind of value.
+    #[error("it is not a JSON object")]
+    NoObject,
+    /// An object has a key of the piece's path more than once. Agents read one of them and lose the others.
+    #[error("`{location}` is in it more than once")]
+    Repeated { location: String },
     /// Cerebro did not write the file of that name.
     #[error("it was not written by Cerebro")]
     Foreign,
@@ -200,6 +276,76 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_hook_is_ours_if_its_program_is() {
+        let invocation = Invocation { program: "/opt/memory tool".into(), home: None };
+        let mark = Mark::of_command(&invocation, &["hook", "codex", "Stop"]);
+        let is_ours = |element: Value| mark.is_on(&element, &json!({}));
+        for line in [
+            "cerebro hook codex Stop",
+            "/usr/bin/cerebro --home '/h x' hook codex Stop",
+            "'/opt/memory tool' hook codex Stop",
+            "\"/opt/memory tool\" hook codex Stop",
+        ] {
+            assert!(is_ours(json!({ "command": line })), "{line}");
+            assert!(is_ours(json!({ "hooks": [{ "type": "command", "command": line }] })), "{line}");
+        }
+        assert!(is_ours(
+            json!({ "hooks": [{ "command": "/x/cerebro", "args": ["hook", "codex", "Stop"] }] })
+        ));
+        for line in [
+            "othertool hook codex Stop",
+            "othertool cerebro hook codex Stop",
+            "/opt/cerebro/othertool hook codex Stop",
+            "cerebro hook codex Stop journal",
+            "cerebro hook codex SessionEnd",
+            "cerebro hook codex Stop; othertool",
+            "echo 'cerebro hook codex Stop'",
+            "cerebro hook codex 'Stop",
+            "",
+        ] {
+            assert!(!is_ours(json!({ "hooks": [{ "type": "command", "command": line }] })), "{line}");
+        }
+        assert!(!is_ours(json!("cerebro hook codex Stop")));
+    }
+
+    #[test]
+    fn a_command_of_somebody_else_in_the_same_group_stays() {
+        let path = vec!["hooks".to_owned(), "Stop".to_owned()];
+        let invocation = Invocation { program: "/x/cerebro".into(), home: None };
+        let words = ["hook", "codex", "Stop"];
+        let value = json!({ "hooks": [{ "type": "command", "command": invocation.line(&words) }] });
+        let mark = Mark::of_command(&invocation, &words);
+        let piece =
+            Piece { part: Part::Hooks, content: Content::Element { path: path.clone(), value, mark } };
+        let with = Format::Json.put("", &[&piece]).unwrap();
+        let mut edited: Value = serde_json::from_str(&with).unwrap();
+        edited["hooks"]["Stop"][0]["hooks"].as_array_mut().unwrap().push(json!({ "command": "mine" }));
+        let edited = edited.to_string();
+        let taken = Format::Json.take(&edited, &[&piece], None).unwrap();
+        let mine = json!([{ "hooks": [{ "command": "mine" }] }]);
+        assert_eq!(Format::Json.value_at(&taken, &path), Some(mine), "{edited} {taken}");
+        let again = Format::Json.put(&edited, &[&piece]).unwrap();
+        assert!(again.contains("mine") && again.matches("/x/cerebro").count() == 1, "{again}");
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_named() {
+        let path = vec!["servers".to_owned(), "cerebro".to_owned()];
+        let content = Content::Entry { path, value: json!({ "command": "c" }) };
+        let piece = Piece { part: Part::Server, content };
+        for (text, location) in [
+            ("{ \"servers\": {}, \"servers\": {} }", Some("servers")),
+            ("{ \"servers\": { \"cerebro\": {}, \"cerebro\": {} } }", Some("servers.cerebro")),
+            ("{ \"other\": 1, \"other\": 2 }", None),
+        ] {
+            let want = location.map(|location| PieceError::Repeated { location: location.to_owned() });
+            assert_eq!(Format::Json.put(text, &[&piece]).err(), want, "{text}");
+            assert_eq!(Format::Json.take(text, &[&piece], None).err(), want, "{text}");
+        }
+        assert_eq!(Format::Json.put("[]", &[&piece]), Err(PieceError::NoObject));
+    }
 
     #[test]
     fn line_ends_and_a_byte_order_mark_stay() {

@@ -3,11 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use similar::TextDiff;
 
-use super::piece::{Content, Format, Part, Piece, Target};
+use super::piece::{Content, Format, Mark, Part, Piece, Target};
 use super::record::{FileRecord, Record, digest};
-use super::{SetupError, block, file};
+use super::{SetupError, file};
 
 /// Lines of context around a change in a diff.
 const DIFF_CONTEXT: usize = 3;
@@ -31,6 +32,14 @@ impl Change {
     fn none(target: &Target, text: Option<String>) -> Self {
         let (before, after, base) = (text.clone(), text.clone(), text);
         Self { path: target.path.clone(), before, after, base, folders: Vec::new() }
+    }
+
+    /// The change, if the file can be written.
+    fn checked(self) -> Result<Self, SetupError> {
+        if self.is_any() {
+            file::check_writable(&self.path)?;
+        }
+        Ok(self)
     }
 
     /// Whether the file will change.
@@ -76,12 +85,13 @@ impl Change {
 /// Plans to put the wanted parts into the files and to take out the others.
 ///
 /// # Errors
-/// The first file that cannot be read or edited.
+/// The first file that cannot be read, edited or written.
 pub fn plan_setup(
     targets: &[Target],
     wanted: impl Fn(Part) -> bool,
     record: Option<&Record>,
 ) -> Result<Vec<Change>, SetupError> {
+    let server = Server::of(targets)?;
     let plan = |target: &Target| -> Result<Change, SetupError> {
         let recorded = record.and_then(|record| record.file(&target.path));
         let before = file::read(&target.path)?;
@@ -90,7 +100,7 @@ pub fn plan_setup(
         if put.is_empty() && recorded.is_none() {
             return Ok(Change::none(target, before));
         }
-        let base = base_of(target, recorded, before.as_deref())?;
+        let base = base_of(target, recorded, before.as_deref(), server)?;
         // Without a record, the other parts are the user's own.
         let without = match recorded {
             Some(_) => taken(target, &text, &leave, base.as_deref())?,
@@ -101,18 +111,18 @@ pub fn plan_setup(
         let gone = base.is_none() && target.format.is_blank(&with);
         let after = (before.is_some() || !with.is_empty()).then_some(with).filter(|_| !gone);
         let folders = recorded.map(|recorded| recorded.folders.clone()).unwrap_or_default();
-        Ok(Change { path: target.path.clone(), before, after, base, folders })
+        Change { path: target.path.clone(), before, after, base, folders }.checked()
     };
     targets.iter().map(plan).collect()
 }
 
 /// Plans to take all of Cerebro's pieces out of the files. A file that nobody changed after setup gets its former
-/// text back, byte for byte. Without a record, what is not known to be Cerebro's stays: [`left_alone`] names it.
+/// text back, byte for byte. Without a record, what is not known to be of this home stays: [`left_alone`] names it.
 ///
 /// # Errors
-/// The first file that cannot be read or edited.
+/// The first file that cannot be read, edited or written.
 pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change>, SetupError> {
-    let is_set_up = is_set_up(targets)?;
+    let server = Server::of(targets)?;
     let plan = |target: &Target| -> Result<Change, SetupError> {
         let recorded = record.and_then(|record| record.file(&target.path));
         let before = file::read(&target.path)?;
@@ -122,18 +132,15 @@ pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<C
         let Some(text) = before.clone().filter(|_| recorded.is_some() || record.is_none()) else {
             return Ok(Change::none(target, before));
         };
-        let base = match recorded {
-            Some(_) => base_of(target, recorded, Some(&text))?,
-            None => Some(taken(target, &text, &ours(target, is_set_up), None)?),
-        };
-        let was_made = recorded.map_or(target.format == Format::Whole, |recorded| !recorded.existed);
+        let base = base_of(target, recorded, Some(&text), server)?;
+        let was_made = recorded.is_some_and(|recorded| !recorded.existed);
         let after = base.clone().filter(|base| !(was_made && target.format.is_blank(base)));
-        Ok(Change { path, before, after, base, folders })
+        Change { path, before, after, base, folders }.checked()
     };
     targets.iter().map(plan).collect()
 }
 
-/// Whether a file has exactly the server's entry that setup writes.
+/// Whether a file has the server's entry that setup writes. It may have more, such as a user's variables.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -146,46 +153,126 @@ pub fn is_set_up(targets: &[Target]) -> Result<bool, SetupError> {
     Ok(false)
 }
 
-/// What a removal without a record leaves in the files, because somebody else may have written it: each place, by its file
-/// and its keys.
-///
-/// # Errors
-/// The first file that cannot be read.
-pub fn left_alone(targets: &[Target], record: Option<&Record>) -> Result<Vec<(PathBuf, String)>, SetupError> {
-    let mut left: Vec<(PathBuf, String)> = Vec::new();
-    if record.is_some() || is_set_up(targets)? {
-        return Ok(left);
+/// Whose the entry of the server in an agent's files is, as far as one can tell without a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Server {
+    /// There is none.
+    Missing,
+    /// It is exactly what setup writes from this home: nothing in it is a person's.
+    Ours,
+    /// It is anything else: of a person, or of a setup from another home.
+    Others,
+}
+
+impl Server {
+    fn of(targets: &[Target]) -> Result<Self, SetupError> {
+        for target in targets {
+            for piece in target.pieces_of(|part| part == Part::Server) {
+                let Some(path) = piece.content.path() else { continue };
+                let text = file::read(&target.path)?.unwrap_or_default();
+                let Some(present) = target.format.value_at(&text, path) else { continue };
+                let forms = [entry_of(target, path, &[]), entry_of(target, path, &[Part::Permissions])];
+                let is_exact = forms.contains(&Some(present));
+                return Ok(if is_exact { Self::Ours } else { Self::Others });
+            }
+        }
+        Ok(Self::Missing)
     }
-    for target in targets {
-        let text = file::read(&target.path)?.unwrap_or_default();
-        for piece in target.pieces.iter().filter(|piece| !is_marked(piece)) {
-            let (Content::Entry { path, .. } | Content::Element { path, .. }) = &piece.content else {
-                continue;
+}
+
+/// The server's entry at a path of keys as setup writes it. Some agents have other parts in the same entry.
+fn entry_of(target: &Target, path: &[String], beside: &[Part]) -> Option<Value> {
+    let put = target.format.put("", &target.pieces_of(|part| part == Part::Server || beside.contains(&part)));
+    target.format.value_at(&put.ok()?, path)
+}
+
+/// What a planned removal takes out with the server's entry although setup does not write it, such as a user's variables.
+pub fn taken_along(targets: &[Target], changes: &[Change]) -> Vec<Left> {
+    let mut all = Vec::new();
+    for (target, change) in targets.iter().zip(changes) {
+        let servers = target.pieces_of(|part| part == Part::Server);
+        for path in servers.iter().filter_map(|piece| piece.content.path()) {
+            let keys_in = |entry: Option<Value>| -> Vec<String> {
+                entry.iter().filter_map(Value::as_object).flat_map(|entry| entry.keys().cloned()).collect()
             };
-            let keys = path.join(".");
-            let is_within = |(file, outer): &(PathBuf, String)| {
-                let rest = keys.strip_prefix(outer.as_str());
-                *file == target.path && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            let present = |text: &Option<String>| {
+                keys_in(text.as_ref().and_then(|text| target.format.value_at(text, path)))
             };
-            // In a malformed file nothing is found, and nothing is removed.
-            let is_there = || target.format.take(&text, &[piece], None).is_ok_and(|taken| taken != text);
-            if !left.iter().any(is_within) && is_there() {
-                left.push((target.path.clone(), keys));
+            let (own, after) =
+                (keys_in(entry_of(target, path, &[Part::Permissions])), present(&change.after));
+            let mut keys = present(&change.before);
+            keys.retain(|key| !own.contains(key) && !after.contains(key));
+            if !keys.is_empty() {
+                let keys = keys.iter().map(|key| format!("{}.{key}", path.join("."))).collect();
+                all.push(Left { path: change.path.clone(), keys });
             }
         }
     }
-    Ok(left)
+    all
 }
 
-/// The pieces that are Cerebro's without a record: where the server's entry is the one that setup writes, all; otherwise only
-/// those that bear a mark.
-fn ours(target: &Target, is_set_up: bool) -> Vec<&Piece> {
-    target.pieces.iter().filter(|piece| is_set_up || is_marked(piece)).collect()
+/// The pieces in a text that are Cerebro's without a record. The server's entry decides: where it is not ours,
+/// everything belongs to that entry, because instructions and permissions do not say of which home they are. What has no
+/// mark is ours only beside our entry, and as setup writes it.
+fn ours<'a>(target: &'a Target, text: &str, server: Server) -> Vec<&'a Piece> {
+    let is_ours = |piece: &&Piece| match &piece.content {
+        _ if server == Server::Others => false,
+        Content::Text(_) | Content::Default { .. } | Content::Element { mark: Mark::Command { .. }, .. } => {
+            true
+        }
+        Content::Element { .. } => server == Server::Ours,
+        Content::Entry { path, value } => {
+            let is_exact = || target.format.value_at(text, path).as_ref() == Some(value);
+            server == Server::Ours && (piece.part == Part::Server || is_exact())
+        }
+    };
+    target.pieces.iter().filter(is_ours).collect()
 }
 
-/// Whether a piece is known to be Cerebro's wherever it is: a block, a whole file, or a hook with its command.
-fn is_marked(piece: &Piece) -> bool {
-    piece.part != Part::Permissions && matches!(piece.content, Content::Element { .. } | Content::Text(_))
+/// Places in a file that somebody else may have written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    pub path: PathBuf,
+    /// The places in the file, by their keys; none if it is Cerebro's block or the whole file.
+    pub keys: Vec<String>,
+}
+
+/// What a removal leaves in the files: nothing if there is a record.
+///
+/// # Errors
+/// The first file that cannot be read.
+pub fn left_alone(targets: &[Target], record: Option<&Record>) -> Result<Vec<Left>, SetupError> {
+    if record.is_some() {
+        return Ok(Vec::new());
+    }
+    let server = Server::of(targets)?;
+    let mut all = Vec::new();
+    for target in targets {
+        let text = file::read(&target.path)?.unwrap_or_default();
+        let ours = ours(target, &text, server);
+        let mut left: Option<Left> = None;
+        for piece in target.pieces.iter().filter(|piece| !ours.contains(piece)) {
+            if matches!(piece.content, Content::Default { .. }) {
+                continue;
+            }
+            // In a malformed file nothing is found, and nothing is removed.
+            if !target.format.take(&text, &[piece], None).is_ok_and(|taken| taken != text) {
+                continue;
+            }
+            let left = left.get_or_insert_with(|| Left { path: target.path.clone(), keys: Vec::new() });
+            let Some(path) = piece.content.path() else { continue };
+            let keys = path.join(".");
+            let is_within = |outer: &String| {
+                let rest = keys.strip_prefix(outer.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            if !left.keys.iter().any(is_within) {
+                left.keys.push(keys);
+            }
+        }
+        all.extend(left);
+    }
+    Ok(all)
 }
 
 /// The text that a file would have without Cerebro's pieces.
@@ -193,12 +280,14 @@ fn base_of(
     target: &Target,
     recorded: Option<&FileRecord>,
     before: Option<&str>,
+    server: Server,
 ) -> Result<Option<String>, SetupError> {
     let Some(text) = before else { return Ok(None) };
     let Some(recorded) = recorded else {
-        // A file that Cerebro wrote whole, without a record: the record was lost, and there was no file before.
-        let is_made = target.format == Format::Whole && block::is_written_by_cerebro(text);
-        return if is_made { Ok(None) } else { without_marked(target, text).map(Some) };
+        // The record may be lost.
+        let without = taken(target, text, &ours(target, text, server), None)?;
+        let is_made = target.format == Format::Whole && without != text;
+        return Ok((!is_made).then_some(without));
     };
     let original = if recorded.existed { file::read(&file::backup_of(&target.path))? } else { None };
     let is_untouched = digest(text) == recorded.digest;
@@ -208,15 +297,6 @@ fn base_of(
     let without = taken(target, text, &all(target), original.as_deref())?;
     let is_gone = !recorded.existed && target.format.is_blank(&without);
     Ok((!is_gone).then_some(without))
-}
-
-/// A text without the marked parts, which an earlier setup with a lost record left. Parts without a mark may be the
-/// user's own.
-fn without_marked(target: &Target, text: &str) -> Result<String, SetupError> {
-    match target.format {
-        Format::Whole => Ok(text.to_owned()),
-        _ => taken(target, text, &ours(target, false), None),
-    }
 }
 
 fn all(target: &Target) -> Vec<&Piece> {
@@ -253,7 +333,14 @@ fn write_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError
             file::back_up(&change.path, base)?;
         }
         let mut folders = change.folders.clone();
-        folders.extend(file::write(&change.path, after, change.before.as_deref())?);
+        let written = file::write(&change.path, after, change.before.as_deref());
+        if let (Err(_), Some(base)) = (&written, &change.base)
+            && change.before == change.base
+        {
+            // The file has nothing of Cerebro's, so the backup is of no use. If it stays, it does no harm.
+            let _ = file::remove(&file::backup_of(&change.path), base);
+        }
+        folders.extend(written?);
         let existed = change.base.is_some();
         record.set_file(FileRecord { path: change.path.clone(), existed, digest: digest(after), folders });
     }
@@ -280,6 +367,10 @@ pub fn apply_unsetup(
 fn write_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<PathBuf>, SetupError> {
     let mut backups = Vec::new();
     for change in changes {
+        if record.file(&change.path).is_none() && !change.is_any() {
+            // A backup may belong to the setup of another home.
+            continue;
+        }
         match &change.after {
             _ if !change.is_any() => {}
             Some(after) => drop(file::write(&change.path, after, change.before.as_deref())?),

@@ -84,6 +84,28 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
+/// The words of a command line, as a shell reads them, without what it would expand; `None` if a quotation or an
+/// escape does not end.
+pub fn words_of(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        let mut push = |c: Option<char>| word.get_or_insert_with(String::new).extend(c);
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                push(None);
+            }
+            (None | Some('"'), '\\') => push(Some(rest.next()?)),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => push(Some(c)),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
 /// A path, with `~` for the user's home folder.
 pub fn short(path: &Path, home: Option<&Path>) -> String {
     match home.and_then(|home| path.strip_prefix(home).ok()) {
@@ -104,5 +126,21 @@ mod tests {
         assert_eq!(line, r"'/a b/it'\''s' --home '/h$x' hook codex");
         let output = std::process::Command::new("sh").arg("-c").arg(format!("printf '%s|' {line}")).output();
         assert_eq!(String::from_utf8(output.unwrap().stdout).unwrap(), "/a b/it's|--home|/h$x|hook|codex|");
+        assert_eq!(words_of(&line), Some(invocation.words(&["hook", "codex"])));
+    }
+
+    #[test]
+    fn words_are_read_as_a_shell_reads_them() {
+        for (line, want) in [
+            (" a  b\t", &["a", "b"][..]),
+            (r#""a b"'c'd ''"#, &["a bcd", ""]),
+            (r#"a\ b "c\"d" 'e\f'"#, &["a b", "c\"d", "e\\f"]),
+            ("", &[]),
+        ] {
+            assert_eq!(words_of(line).unwrap(), want, "{line}");
+        }
+        for line in ["'a", "a \"b", "a\\"] {
+            assert_eq!(words_of(line), None, "{line}");
+        }
     }
 }

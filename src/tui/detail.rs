@@ -262,12 +262,9 @@ fn head(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) -> Rect
     if let Some((_, marks)) = marks.split_last() {
         lines.extend(fit::wrap(marks, columns, &[], &[]));
     }
-    let more = [
-        ("newer", &memory.superseded_by),
-        ("valid", &memory.valid),
-        ("topic", &memory.topic_key),
-        ("tags", &memory.tags),
-    ];
+    let newer = memory.superseded_by.join(", ");
+    let more =
+        [("newer", &newer), ("valid", &memory.valid), ("topic", &memory.topic_key), ("tags", &memory.tags)];
     for (name, value) in more.into_iter().filter(|(_, value)| !value.is_empty()) {
         let spans = vec![
             Span::styled(format!("{name} "), theme.dim()),

@@ -79,9 +79,11 @@ pub fn listed(state: &mut State, proposals: &Proposals) {
         project: one.handbook.line(),
         title: one.title.line(),
     };
-    inbox.rows = proposals.arrangements.iter().map(arrangement).collect();
-    inbox.rows.extend(proposals.candidates.iter().map(candidate));
-    inbox.cursor.fit(inbox.rows.len());
+    let arrangements = proposals.arrangements.iter().map(arrangement);
+    let rows: Vec<Row> = arrangements.chain(proposals.candidates.iter().map(candidate)).collect();
+    // The one that is read stays on the screen: the next key may decide about it.
+    inbox.cursor.follow(&inbox.rows, &rows, |row| &row.id);
+    inbox.rows = rows;
     want(state);
 }
 
@@ -129,7 +131,7 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
     let decide = |state: &mut State, operation| {
         // A person can decide only about the proposal on the screen.
         if let Some(id) = chosen(state).filter(|id| *id == state.inbox.shown) {
-            state.change(Slot::Change, operation, json!({ "id": id }));
+            state.change(operation, json!({ "id": id }));
         }
     };
     match key.code {

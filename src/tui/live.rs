@@ -83,7 +83,7 @@ pub fn tick(state: &mut State) {
 
 /// Adds calls from an answer. After one that changed something, other screens reload.
 pub fn answer(state: &mut State, answer: &Calls) {
-    let new: Vec<Call> = answer.calls.iter().map(Call::read).collect();
+    let new: Vec<Call> = answer.calls.iter().map(Call::of).collect();
     let following = state.live.cursor.at == 0;
     let first_time = state.live.last == 0;
     state.live.last = answer.last;

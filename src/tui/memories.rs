@@ -14,7 +14,7 @@ use super::scrolled::Cursor;
 use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, State, Then};
 use super::{fit, paint};
 use crate::answer::{memories::Page, observation::Observation, search::Found};
-use crate::view::{self, Row, date};
+use crate::view::{self, Row, Stored, date};
 use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 
@@ -419,7 +419,7 @@ fn action_key(state: &mut State, key: KeyEvent) -> bool {
             let pinned = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
             let pinned = pinned.map_or(row.pinned, |detail| detail.memory.row.pinned);
             let tool = if pinned { Operation::Unpin } else { Operation::Pin };
-            state.change(Slot::Change, tool, json!({ "id": row.id }));
+            state.change(tool, json!({ "id": row.id }));
         }
         KeyCode::Char('d') if !row.deleted => {
             state.overlay = Some(Overlay::Confirm(Confirm {
@@ -428,7 +428,7 @@ fn action_key(state: &mut State, key: KeyEvent) -> bool {
                 then: Then::Delete(row.id),
             }));
         }
-        KeyCode::Char('u') => state.change(Slot::Change, Operation::Restore, json!({ "id": row.id })),
+        KeyCode::Char('u') => state.change(Operation::Restore, json!({ "id": row.id })),
         KeyCode::Char('e') => edit(state, &row, key),
         KeyCode::Char('g') => super::graph::open(state, &row.id),
         _ => return false,
@@ -452,7 +452,7 @@ fn edit(state: &mut State, row: &Row, key: KeyEvent) {
         state.complain(if memory.cut { "it is too long to edit here" } else { "restore it first (u)" });
         return;
     }
-    let (title, kind, tags) = memory.raw.clone();
+    let Stored { title, kind, tags } = memory.stored.clone();
     let draft = Draft {
         id: memory.row.id.clone(),
         revision: memory.row.revision,

@@ -179,6 +179,13 @@ impl Cursor {
         true
     }
 
+    /// Stays on the chosen row when new rows replace the old ones. If it is not among them, stays on its line.
+    pub fn follow<T>(&mut self, old: &[T], new: &[T], id: impl Fn(&T) -> &str) {
+        let chosen = old.get(self.at).map(&id);
+        self.at = new.iter().position(|row| Some(id(row)) == chosen).unwrap_or(self.at);
+        self.fit(new.len());
+    }
+
     /// Moves to the last of `total` lines if it is beyond it.
     pub fn fit(&mut self, total: usize) {
         self.at = self.at.min(total.saturating_sub(1));
@@ -213,6 +220,21 @@ mod tests {
         }
         cursor.fit(0);
         assert_eq!((cursor.at, cursor.top(0, 10)), (0, 0));
+    }
+
+    #[test]
+    fn the_chosen_row_stays_chosen_when_others_come_and_go() {
+        let mut cursor = Cursor::at(1);
+        for (old, new, at) in [
+            (vec!["a", "b", "c"], vec!["new", "a", "b", "c"], 2),
+            (vec!["new", "a", "b", "c"], vec!["b", "c"], 0),
+            (vec!["b", "c"], vec!["c", "d"], 0),
+            (vec!["c", "d"], vec![], 0),
+            (vec![], vec!["e"], 0),
+        ] {
+            cursor.follow(&old, &new, |row| row);
+            assert_eq!(cursor.at, at, "{old:?} {new:?}");
+        }
     }
 
     #[test]

@@ -261,8 +261,8 @@ impl State {
     }
 
     /// Requests a change. If there is no connection, shows a notice.
-    pub fn change(&mut self, slot: Slot, operation: Operation, arguments: Value) {
-        if !self.asks.ask(slot, operation, arguments) {
+    pub fn change(&mut self, operation: Operation, arguments: Value) {
+        if !self.asks.ask(Slot::Change, operation, arguments) {
             self.complain("not connected: nothing was changed; try again when the daemon is back");
         }
     }

@@ -219,7 +219,8 @@ fn saved(state: &mut State, saved: &Saved) {
     if let Some((_, file)) = state.memories.draft.take() {
         state.commands.push(Command::Remove(file));
     }
-    state.notify(format!("{} (revision {})", saved.outcome.line(), saved.revision));
+    let ignored: String = saved.ignored.iter().map(|part| format!("; left out of {}", part.line())).collect();
+    state.notify(format!("{} (revision {}){ignored}", saved.outcome.line(), saved.revision));
     memories::refresh(state);
 }
 
@@ -351,7 +352,7 @@ fn picked(state: &mut State, what: Picked, name: Option<String>) {
 
 fn confirmed(state: &mut State, then: Then) {
     match then {
-        Then::Delete(id) => state.change(Slot::Change, Operation::Delete, json!({ "id": id })),
+        Then::Delete(id) => state.change(Operation::Delete, json!({ "id": id })),
         Then::GoOn { stored, revision, file } => {
             state.commands.push(Command::Open(Draft { revision, file: Some(file), ..stored }));
         }

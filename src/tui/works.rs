@@ -70,11 +70,9 @@ fn want(state: &mut State) {
 /// Shows a list from an answer.
 pub fn listed(state: &mut State, listed: &Listed) {
     let works = &mut state.works;
-    let chosen = works.rows.get(works.cursor.at).map(|row| row.id.clone());
-    works.rows = listed.works.iter().map(Work::read).collect();
-    let same = works.rows.iter().position(|row| Some(&row.id) == chosen.as_ref());
-    works.cursor.at = same.unwrap_or(works.cursor.at);
-    works.cursor.fit(works.rows.len());
+    let rows: Vec<Work> = listed.works.iter().map(Work::of).collect();
+    works.cursor.follow(&works.rows, &rows, |row| &row.id);
+    works.rows = rows;
     works.note = no_work(listed);
     want(state);
 }

@@ -24,7 +24,7 @@ use cerebro_core::operation::Operation;
 pub use cerebro_core::text::bytes;
 
 pub use overview::{DAYS_MAX, Fact, days_of, facts, saves_by_day};
-pub use past::{Exchange, Past, Ran};
+pub use past::{Exchange, Past};
 pub use question::{history, saves, whole};
 pub use vitals::{problems, spent, vitals};
 pub use work::{Work, no_work, work_facts};
@@ -134,21 +134,29 @@ pub struct Relation {
     pub kind: String,
 }
 
+/// What a person edits of a memory, as it is stored.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stored {
+    pub title: String,
+    pub kind: String,
+    pub tags: Vec<String>,
+}
+
 /// A whole memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
     pub row: Row,
     /// With its line ends.
     pub content: String,
-    /// The title, type and tags as they are stored, for editing.
-    pub raw: (String, String, Vec<String>),
+    /// For editing.
+    pub stored: Stored,
     pub scope: String,
     pub topic_key: String,
     pub tags: String,
     /// The memories that superseded it.
-    pub superseded_by: String,
+    pub superseded_by: Vec<String>,
     /// The memories that it superseded.
-    pub supersedes: String,
+    pub supersedes: Vec<String>,
     /// The period in which it is true, if somebody set it.
     pub valid: String,
     pub session: String,
@@ -166,8 +174,8 @@ pub struct Memory {
     pub done_at: Option<Timestamp>,
     pub archived_at: Option<Timestamp>,
     /// The exchanges of past sessions on which it rests, and the pieces of work in which it was found out.
-    pub evidence: String,
-    pub works: String,
+    pub evidence: Vec<String>,
+    pub works: Vec<String>,
     /// Its anchors, each with whether it still holds.
     pub anchors: Vec<(String, bool)>,
     pub created_at: Option<Timestamp>,
@@ -206,12 +214,16 @@ impl Memory {
                 marks: marks(&found.marks, found.archived_at.is_some(), &origin),
             },
             content: raw(&found.content),
-            tags: listed(&found.tags),
-            raw: (raw(&found.title), raw(&found.kind), found.tags.iter().map(raw).collect()),
+            tags: lines(&found.tags).join(", "),
+            stored: Stored {
+                title: raw(&found.title),
+                kind: raw(&found.kind),
+                tags: found.tags.iter().map(raw).collect(),
+            },
             scope: line(found.scope.as_ref()),
             topic_key: line(found.topic_key.as_ref()),
-            superseded_by: listed(&found.marks.superseded_by),
-            supersedes: listed(&found.supersedes),
+            superseded_by: lines(&found.marks.superseded_by),
+            supersedes: lines(&found.supersedes),
             valid: period(&found.valid),
             session: line(found.session_id.as_ref()),
             origin,
@@ -222,8 +234,8 @@ impl Memory {
             valid_until: moment(&found.valid.until),
             done_at: moment(&found.done_at),
             archived_at: moment(&found.archived_at),
-            evidence: listed(&found.evidence),
-            works: listed(&found.worked_in),
+            evidence: lines(&found.evidence),
+            works: lines(&found.worked_in),
             anchors: found.anchors.iter().map(anchor).collect(),
             created_at: moment(&found.created_at),
             duplicates: found.duplicate_count,
@@ -233,9 +245,9 @@ impl Memory {
     }
 }
 
-/// Several texts on one line, separated by commas.
-fn listed(texts: &[Text]) -> String {
-    texts.iter().map(Text::line).collect::<Vec<_>>().join(", ")
+/// Several texts, each on one line.
+fn lines(texts: &[Text]) -> Vec<String> {
+    texts.iter().map(Text::line).collect()
 }
 
 /// An anchor as text, and whether it still holds.
@@ -368,7 +380,7 @@ pub struct Call {
 
 impl Call {
     /// From `op_live`.
-    pub fn read(call: &daemon::Call) -> Self {
+    pub fn of(call: &daemon::Call) -> Self {
         Self {
             number: call.n,
             at: call.at.moment(),

@@ -27,7 +27,7 @@ pub struct Work {
 
 impl Work {
     /// From an answer.
-    pub fn read(piece: &Piece) -> Self {
+    pub fn of(piece: &Piece) -> Self {
         Self {
             id: piece.work.line(),
             title: piece.title.line(),

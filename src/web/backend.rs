@@ -4,7 +4,7 @@
 //! Only the health page waits for it. Cheap figures are requested each time.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -24,6 +24,7 @@ use crate::{
     view::{self, Call, Row},
 };
 use cerebro_core::operation::Operation;
+use cerebro_core::sync::lock;
 
 /// Age after which figures are counted again even without a call, because the worker changes them, too.
 const COUNTED_MAX: Duration = Duration::from_secs(5);
@@ -160,7 +161,7 @@ impl Backend {
             counts,
             status,
             clients: clients.clients,
-            calls: calls.calls.iter().map(Call::read).collect(),
+            calls: calls.calls.iter().map(Call::of).collect(),
             latest: latest.memories.iter().map(Row::browsed).collect(),
         })
     }
@@ -208,7 +209,7 @@ impl Backend {
     }
 
     fn known(&self) -> Option<(Arc<Counts>, u64, Instant)> {
-        let counted = self.0.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = lock(&self.0.counted);
         counted.as_ref().map(|known| (Arc::clone(&known.counts), known.last_call, known.at))
     }
 
@@ -229,7 +230,7 @@ impl Backend {
         let counts =
             Arc::new(Counts { at: Some(at), stats: Some(stats), days: view::days_of(&saves), projects });
         let counted = Counted { counts: Arc::clone(&counts), last_call, at: begun };
-        *self.0.counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
+        *lock(&self.0.counted) = Some(counted);
         Ok(counts)
     }
 }

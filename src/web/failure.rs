@@ -7,6 +7,7 @@ use axum::{
 };
 
 use super::shell::{Shell, page};
+use super::view::parameter::Unread;
 use crate::daemon::client::{CallError, Refusal};
 use cerebro_core::code::Code;
 use cerebro_core::text;
@@ -49,12 +50,6 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "There is nothing to see here.", words)
     }
 
-    /// For a part of an address that the page does not have, or cannot read.
-    pub(super) fn unread(name: &str, value: &str) -> Self {
-        let words = crate::view::clean_line(&format!("The page cannot read {name}={value} in its address."));
-        Self::new(StatusCode::BAD_REQUEST, "That cannot be done.", text::cut_chars(&words, WORDS_CHARS_MAX))
-    }
-
     /// For a browser without a valid cookie.
     pub(super) fn no_cookie() -> Self {
         Self::locked("Open the link that cerebro web printed. It works once, in one browser.")
@@ -89,6 +84,14 @@ impl Failure {
     /// Whether another client changed the memory meanwhile.
     pub(super) fn is_late(&self) -> bool {
         self.code == Some(Code::RevisionMismatch)
+    }
+}
+
+/// For a part of an address that the page does not have, or cannot read.
+impl From<Unread> for Failure {
+    fn from(Unread { name, value }: Unread) -> Self {
+        let words = crate::view::clean_line(&format!("The page cannot read {name}={value} in its address."));
+        Self::new(StatusCode::BAD_REQUEST, "That cannot be done.", text::cut_chars(&words, WORDS_CHARS_MAX))
     }
 }
 
@@ -153,9 +156,18 @@ fn refused(refusal: Refusal) -> Failure {
             "cerebro doctor finds the cause; cerebro daemon logs shows details.",
         ),
     };
-    let message = refusal.message.trim_end_matches('.');
+    let message =
+        refusal.argument().map_or(refusal.message, |argument| argument.words(Some(&label(&argument.name))));
+    let message = message.trim_end_matches('.');
     let words = format!("{message}. {next}");
     Failure { code: Some(code), ..Failure::new(status, title, words.trim()) }
+}
+
+/// An argument's name as the page's forms have it.
+fn label(argument: &str) -> String {
+    let words = argument.replace('_', " ");
+    let mut rest = words.chars();
+    rest.next().into_iter().flat_map(char::to_uppercase).chain(rest).collect()
 }
 
 impl IntoResponse for Failure {
@@ -181,5 +193,11 @@ mod tests {
         let failure = Failure::from(CallError::Refused(refusal));
         assert_eq!(failure.status, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(failure.words, "it is being built. Try again in a minute.");
+        let refusal = Refusal {
+            code: Some(Code::InvalidArgument),
+            message: "argument `valid_until` = `x`: no date".to_owned(),
+            data: serde_json::json!({ "argument": "valid_until", "value": "x", "problem": "no date" }),
+        };
+        assert_eq!(Failure::from(CallError::Refused(refusal)).words, "Valid until `x`: no date.");
     }
 }

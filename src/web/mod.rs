@@ -47,8 +47,6 @@ use cerebro_net::{BoundedListener, Guard};
 pub const CALL_MAX: Duration = Duration::from_secs(120);
 /// Longest body of a form, in bytes: a memory's text with each byte percent-encoded, and the other fields.
 const FORM_BYTES_MAX: usize = 1024 * 1024;
-/// How long requests under way may take when the page closes.
-const FINISH_MAX: Duration = Duration::from_secs(5);
 
 /// An open page.
 pub struct Opened {
@@ -112,16 +110,9 @@ pub async fn open(
     // So that the first page has its figures.
     shared.backend.count_first().await;
     let router = router(shared, Guard::of_pages(address.port()));
-    let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));
-    let stopped = stop.clone();
+    let serving = cerebro_net::serve_until(listener, router, stop.clone(), leaving);
     let ended = tokio::spawn(async move {
-        tokio::select! {
-            () = stopped.cancelled() => {}
-            () = leaving => stopped.cancel(),
-        }
-        if tokio::time::timeout(FINISH_MAX, &mut serving).await.is_err() {
-            serving.abort();
-        }
+        serving.await;
         tracing::info!("the page is closed");
     });
     tracing::info!(%address, "the page is open");

@@ -27,8 +27,12 @@ const PLACES: [(&str, &str); 10] = [
 ];
 
 /// The notes about finished changes, by the word in the address.
-const DONE: [(&str, &str); 21] = [
+const DONE: [(&str, &str); 22] = [
     ("updated", "The memory is changed. The earlier text stays as a revision."),
+    (
+        "updated-without",
+        "It is saved without what Cerebro itself had shown: text between cerebro-context marks is stored already.",
+    ),
     ("unchanged", "Nothing was changed."),
     ("pinned", "The memory is pinned: agents read it first."),
     ("unpinned", "The memory is no longer pinned."),

@@ -292,3 +292,14 @@ fn sessions_are_listed_to_the_first_one() {
     }
     assert_eq!(seen, ["sitting-1", "sitting-0", "old-2", "old-1", "old-0"]);
 }
+
+#[test]
+fn what_a_person_saves_for_another_project_is_in_a_session_of_that_project() {
+    let home = Home::new();
+    for title in ["One", "Two"] {
+        home.json(&["save", title, "Of the other project.", "--project", "acme/other"]);
+    }
+    let sessions = home.json(&["sessions", "--project", "acme/other"])["sessions"].clone();
+    assert_eq!(sessions.as_array().unwrap().len(), 1, "{sessions}");
+    assert_eq!(sessions[0]["project"], "acme/other", "{sessions}");
+}

@@ -10,11 +10,13 @@ fn save(home: &Home, title: &str, content: &str) -> String {
 fn a_missing_backup_is_named_before_the_daemon_is_asked() {
     let home = Home::new();
     home.agent().save("One", "A daemon runs.");
-    for args in [&["restore", "./none.surql.zst"][..], &["backup", "restore", "none.surql.zst"]] {
+    let restores = [&["restore", "./none.surql.zst"][..], &["backup", "restore", "none.surql.zst"]];
+    for args in restores.into_iter().chain([&["backup", "verify", "none.surql.zst"][..]]) {
         let refused = home.run(args);
         assert_eq!(refused.code(), 1, "{refused:?}");
         let stderr = &refused.stderr;
         assert!(stderr.contains("none.surql.zst") && !stderr.contains("daemon"), "{stderr}");
+        assert!(stderr.contains("`cerebro backup list`"), "{stderr}");
     }
 }
 
@@ -135,4 +137,58 @@ fn a_wait_for_a_worker_without_a_model_ends_with_the_reason() {
     let short = home.run(&["worker", "status", "--wait"]);
     assert_eq!(short.code(), 1, "{short:?}");
     assert!(short.stderr.contains("no model") && short.stderr.contains("cerebro model"), "{short:?}");
+}
+
+#[test]
+fn a_refused_argument_has_the_name_that_was_typed() {
+    let home = Home::new();
+    let id = save(&home, "One", "First.");
+    let (long, wide) = ("x".repeat(301), "y".repeat(200));
+    for (args, words) in [
+        (&["search", "x", "--since", "blah"][..], "error: --since `blah`: it must be a date"),
+        (&["search", "x", "--until", "blah"], "error: --until `blah`: it must be a date"),
+        (&["search", "x", "--as-of", "blah"], "error: --as-of `blah`: it must be a date"),
+        (&["search", "x", "--valid-at", "blah"], "error: --valid-at `blah`: it must be a date"),
+        (&["search", "x", "--scope", "galaxy"], "error: --scope `galaxy`: "),
+        (&["search", "x", "--type", "\u{e4}"], "error: --type `\u{e4}`: "),
+        (&["search", "x", "--cursor", "blah"], "error: --cursor `blah`: "),
+        (&["search", &"q".repeat(2_001)], "error: QUERY `qqq"),
+        (&["list", "--since", "blah"], "error: --since `blah`: it must be a date"),
+        (&["list", "--session", &wide], "error: --session `yyy"),
+        (&["list", "--cursor", "blah"], "error: --cursor `blah`: "),
+        (&["delete", "--until", "blah", "--yes"], "error: --until `blah`: it must be a date"),
+        (&["save", &long, "text"], "error: TITLE `xxx"),
+        (&["save", "--title", &long, "--content", "text"], "error: --title `xxx"),
+        (
+            &["save", "T", "c", "--project", "personal"],
+            "error: --project `personal`: no project gets this name",
+        ),
+        (&["save", "T", "c", "--session", &wide], "error: --session `yyy"),
+        (&["save", "T", "c", "--topic-key", &wide], "error: --topic-key `yyy"),
+        (&["save", "T", "c", "--tag", &wide], "error: --tag `yyy"),
+        (&["save", "T", "c", "--kind", "odd"], "error: --kind `odd`: "),
+        (&["save", "T", "c", "--valid-from", "blah"], "error: --valid-from `blah`: "),
+        (&["update", &id, "--valid-until", "blah"], "error: --valid-until `blah`: "),
+        (&["update", &id, "--trigger", "blah"], "error: --trigger `blah`: "),
+        (&["export", "--since", "blah", "f"], "error: --since `blah`: "),
+        (&["serve", "--http", "blah"], "error: --http `blah`: "),
+        (&["consolidate", "--undo", "blah"], "error: `blah`: not an id of a plan"),
+    ] {
+        let refused = home.run(args);
+        let is_named = refused.stderr.starts_with(words) && !refused.stderr.contains("argument `");
+        assert!(refused.code() > 0 && is_named, "{args:?}: {refused:?}");
+    }
+}
+
+#[test]
+fn restore_says_what_it_takes() {
+    let home = Home::new();
+    save(&home, "One", "First.");
+    for args in [&["restore", "NOSUCH"][..], &["restore", "no-such", "none.surql.zst"]] {
+        let refused = home.run(args);
+        assert_eq!(refused.code(), 1, "{refused:?}");
+        for part in ["`cerebro list --deleted`", "`cerebro backup list`"] {
+            assert!(refused.stderr.contains(part), "{refused:?}");
+        }
+    }
 }

@@ -230,3 +230,35 @@ fn the_own_project_is_near_before_anything_is_saved_in_it() {
     assert_eq!(near["new_project"], true, "{near:?}");
     near.assert_in_both(&["acme/webshop"]);
 }
+
+#[test]
+fn no_project_gets_a_name_that_lists_need() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    for name in ["personal", " Sessions"] {
+        for (tool, arguments) in [
+            ("mem_save", json!({"title": "T", "content": "c", "project": name})),
+            ("mem_save_prompt", json!({"content": "c", "project": name})),
+            ("mem_session_start", json!({"id": "s", "project": name})),
+        ] {
+            let words = agent.refused(tool, arguments);
+            assert!(
+                words.contains("no project gets this name") && words.contains("scope `personal`"),
+                "{words}"
+            );
+        }
+    }
+    let id = agent.save("Mine", "Text.");
+    agent.refused("mem_update", json!({"id": id, "project": "sessions"}));
+    // Beside the scope, the project says nothing.
+    let both = json!({"title": "T", "content": "c", "project": "personal", "scope": "personal"});
+    assert_eq!(agent.ok("mem_save", both)["project"], "personal");
+    for words in [&["save", "T", "c", "--project", "personal"][..], &["mcp", "--project", "sessions"]] {
+        let refused = home.run(words);
+        assert!(refused.code() > 0 && refused.stderr.contains("--project"), "{refused:?}");
+        assert!(refused.stderr.contains("choose another name"), "{refused:?}");
+    }
+    let known = home.json(&["projects"]);
+    let names = known["projects"].as_array().unwrap().iter().map(|row| row["project"].as_str().unwrap());
+    assert!(names.into_iter().all(|name| !["personal", "sessions"].contains(&name)), "{known}");
+}

@@ -149,10 +149,8 @@ fn an_archived_memory_is_named_in_a_hint_and_restored_by_one_command() {
 
     // An export keeps the state.
     let text = home.export_text();
-    let file = home.work().join("all.jsonl");
-    std::fs::write(&file, &text).unwrap();
     let other = Home::new();
-    other.run(&["import", &file.to_string_lossy()]).success();
+    other.import_text(&text).success();
     assert_eq!(other.export_text(), text);
     home.run(&["unarchive", "daaaaaaaaaaa"]).success();
     let found = agent.ok("mem_search", json!({ "query": "Old decision" }));

@@ -231,6 +231,7 @@ fn agents_have_files_of_their_own_folder_read_and_no_others() {
     let listed = agent.ok("doc_list", json!({}));
     let id = listed["documents"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(listed["documents"].as_array().unwrap().len(), 1, "{listed:?}");
+    assert_eq!(listed["documents"][0].get("removed"), None, "an answer to an agent has no nulls: {listed:?}");
     let found = |agent: &mut crate::support::Agent| {
         let found = agent.ok("mem_search", json!({ "query": "amber flag", "type": "document" }));
         found["hits"].as_array().unwrap().len()
@@ -265,11 +266,9 @@ fn an_export_has_documents_and_another_home_takes_them_in() {
     let text = home.export_text();
     let kinds = |kind: &str| home.export().iter().filter(|line| line["kind"] == kind).count();
     assert_eq!((kinds("document"), kinds("chunk")), (2, 4), "{text}");
-    let file = home.work().join("all.jsonl");
-    fs::write(&file, &text).unwrap();
     let other = Home::new();
     for _ in 0..2 {
-        other.run(&["import", file.to_str().unwrap()]).success();
+        other.import_text(&text).success();
         assert_eq!(other.export_text(), text);
     }
     let found = other.agent().ok("mem_search", json!({ "query": "amber flag", "type": "document" }));
@@ -280,8 +279,7 @@ fn an_export_has_documents_and_another_home_takes_them_in() {
     let mut twin = of("document").remove(0);
     twin["id"] = json!("doc-aaaaaaaaaaaa");
     for (home, line) in [(&Home::new(), &of("chunk")[0]), (&other, &twin)] {
-        fs::write(&file, format!("{line}\n")).unwrap();
-        let run = home.run(&["import", file.to_str().unwrap()]);
+        let run = home.import_text(&format!("{line}\n"));
         assert_eq!(run.code(), 1, "{line}: {run:?}");
     }
 }
@@ -378,4 +376,14 @@ fn a_passage_that_repeats_what_was_corrected_is_marked_and_stays() {
     assert_eq!(memories, 1);
     agent.ok("mem_delete", json!({ "id": id }));
     assert_eq!(ask(&mut agent), (2, Vec::new()));
+}
+
+#[test]
+fn a_search_of_passages_that_finds_nothing_does_not_call_the_type_unknown() {
+    let home = Home::new();
+    write(&home.work().join("docs"), "guide.md", GUIDE);
+    home.run(&["ingest", "docs"]).success();
+    let found = home.run(&["search", "zyzzyva", "--type", "document"]);
+    let said = format!("{}{}", found.stdout, found.stderr);
+    assert!(said.contains("nothing found") && !said.contains("has the type"), "{said}");
 }

@@ -69,31 +69,25 @@ fn events_hold_facts_and_never_text() {
 fn export_import_export_gives_the_same_bytes() {
     let home = furnished();
     let first = home.export_text();
-    let file = home.work().join("memories.jsonl");
-    fs::write(&file, &first).unwrap();
-    let path = file.to_str().unwrap();
-
     let other = Home::new();
-    other.run(&["import", path]).success();
+    other.import_text(&first).success();
     let second = other.export_text();
     assert!(second == first, "the bytes differ:\n--- first\n{first}\n--- second\n{second}");
 
-    other.run(&["import", path]).success();
+    other.import_text(&first).success();
     assert!(other.export_text() == first, "importing twice is not importing once");
 
-    home.run(&["import", path]).success();
+    home.import_text(&first).success();
     assert!(home.export_text() == first, "importing one's own export changed something");
 }
 
 #[test]
 fn an_import_is_found_and_read_like_saves() {
     let home = furnished();
-    let file = home.work().join("memories.jsonl");
-    fs::write(&file, home.export_text()).unwrap();
     let other = Home::new();
     let mut before = other.agent();
     let own = before.save("Already here", "Before the import.");
-    other.run(&["import", file.to_str().unwrap()]).success();
+    other.import_text(&home.export_text()).success();
     let mut agent = other.agent();
     let found = agent.search("kept second text");
     let whole = agent.ok("mem_get_observation", json!({"id": found[0], "history": true}));
@@ -117,10 +111,8 @@ fn the_index_does_not_read_an_import_again() {
     let (edges, rest): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.contains(r#""kind":"edge""#));
     assert!(!edges.is_empty());
-    for (name, lines) in [("rest", rest.join("\n")), ("edges", [rest[0], &edges.join("\n")].join("\n"))] {
-        let file = home.work().join(name);
-        fs::write(&file, lines).unwrap();
-        other.run(&["import", file.to_str().unwrap()]).success();
+    for lines in [rest.join("\n"), [rest[0], &edges.join("\n")].join("\n")] {
+        other.import_text(&lines).success();
     }
     let last = other.events().iter().filter_map(|event| event["seq"].as_u64()).max();
     other.run(&["daemon", "stop"]).success();
@@ -144,10 +136,7 @@ fn a_malformed_file_is_refused_with_its_line() {
         ("no header", lines[1..].join("\n"), vec!["header"]),
         ("empty", String::new(), vec![]),
     ] {
-        let other = Home::new();
-        let file = other.work().join("broken.jsonl");
-        fs::write(&file, text).unwrap();
-        let refused = other.run(&["import", file.to_str().unwrap()]);
+        let refused = Home::new().import_text(&text);
         assert_ne!(refused.code(), 0, "{what}: {refused:?}");
         for word in words {
             assert!(refused.stderr.contains(word), "{what}: {word} is not said: {refused:?}");
@@ -172,10 +161,8 @@ fn an_import_is_redacted_like_any_write() {
     let tampered = home.export_text().replace("PLACEHOLDER", &secret);
     let by = format!("\"agent\":\"{secret}");
     let tampered = tampered.replace("\"agent\":\"", &by);
-    let file = home.work().join("tampered.jsonl");
-    fs::write(&file, tampered).unwrap();
     let other = Home::new();
-    other.run(&["import", file.to_str().unwrap()]).success();
+    other.import_text(&tampered).success();
     let text = other.export_text();
     assert!(!text.contains(&secret) && text.contains("[REDACTED:"), "{text}");
 }
@@ -187,11 +174,9 @@ fn names_of_an_import_hold_no_secret() {
     home.pump().project("placeholder").start().save("Foreign", "Of another program.");
     let text = home.export_text();
     assert!(text.contains("\"project\":\"placeholder\""), "{text}");
-    let file = home.work().join("foreign.jsonl");
     let named = text.replace("\"project\":\"placeholder\"", "\"project\":\"postgres://u:hunter2@h/db\"");
-    fs::write(&file, named).unwrap();
     let other = Home::new();
-    other.run(&["import", file.to_str().unwrap()]).success();
+    other.import_text(&named).success();
     let text = other.export_text();
     assert!(!text.contains("hunter2") && text.contains("[redacted:url-password]"), "{text}");
 }
@@ -207,10 +192,8 @@ fn the_programs_own_names_come_through() {
     hook(&home, "claude-code", "UserPromptSubmit", prompt.as_bytes());
     let text = home.export_text();
     assert!(text.contains("xapp-manager2024") && text.contains("/srv/a b"), "{text}");
-    let file = home.work().join("own.jsonl");
-    fs::write(&file, &text).unwrap();
     let other = Home::new();
-    other.run(&["import", file.to_str().unwrap()]).success();
+    other.import_text(&text).success();
     assert_eq!(other.export_text(), text);
 }
 
@@ -229,12 +212,10 @@ fn a_purged_memory_is_exported_without_text() {
     ] {
         let mut tampered = purged.clone();
         tampered[field] = value;
-        let file = home.work().join("tampered.jsonl");
         let tampered = tampered.to_string();
         let lines = text.lines().map(|line| if line.contains("\"purged\":true") { &tampered } else { line });
-        fs::write(&file, lines.collect::<Vec<_>>().join("\n")).unwrap();
         let other = Home::new();
-        let refused = other.run(&["import", file.to_str().unwrap()]);
+        let refused = other.import_text(&lines.collect::<Vec<_>>().join("\n"));
         assert!(refused.code() != 0 && refused.stderr.contains("purged"), "{field}: {refused:?}");
         assert!(!other.export_text().contains("\"purged\""), "{field}");
     }
@@ -244,23 +225,19 @@ fn a_purged_memory_is_exported_without_text() {
 fn repeated_lines_are_imported_once() {
     let text = furnished().export_text();
     let other = Home::new();
-    let file = other.folder("in").join("twice.jsonl");
-    fs::write(&file, format!("{text}{text}")).unwrap();
-    other.run(&["import", file.to_str().unwrap()]).success();
+    other.import_text(&format!("{text}{text}")).success();
     assert_eq!(other.export_text(), text);
 }
 
 /// Imports lines into a new home; returns it with the output of the import.
 fn imported(lines: &[Value]) -> (Home, Finished) {
     let home = Home::new();
-    let file = home.work().join("lines.jsonl");
     let mut lines = lines.to_vec();
     if lines.first().is_none_or(|line| line["kind"] != "header") {
         lines.insert(0, home.export().swap_remove(0));
     }
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    fs::write(&file, text).unwrap();
-    let done = home.run(&["import", file.to_str().unwrap()]);
+    let done = home.import_text(&text);
     (home, done)
 }
 
@@ -345,9 +322,7 @@ fn a_moment_that_cannot_be_stored_is_refused_and_a_validity_for_ever_kept() {
     let held = home.memories();
     assert_eq!(held.len(), 1, "{held:#?}");
     assert!(held[0]["valid_until"].as_str().unwrap().starts_with("2160-"), "{held:#?}");
-    let file = home.work().join("lines.jsonl");
-    fs::write(&file, format!("{}\n{}\n", home.export()[0], lines[0])).unwrap();
-    home.run(&["import", file.to_str().unwrap()]).success();
+    home.import_text(&format!("{}\n{}\n", home.export()[0], lines[0])).success();
 }
 
 #[test]

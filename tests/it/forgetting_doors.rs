@@ -1,7 +1,5 @@
 //! Corrected texts in an import: as personal ones, inside longer texts, and in whatever wraps them.
 
-use std::fs;
-
 use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, memory_line};
 
 const TITLE: &str = "Upload retries";
@@ -384,11 +382,10 @@ fn an_import_brings_no_deleted_copy_of_a_purged_text_and_no_edge_of_a_purged_mem
     let mut agent = home.agent();
     let id = agent.save(TITLE, TEXT);
     agent.ok("mem_save", json!({ "title": "Now", "content": "They are retried once.", "supersedes": [id] }));
-    let whole = home.work().join("whole.jsonl");
-    fs::write(&whole, home.export_text()).unwrap();
+    let whole = home.export_text();
     agent.ok("mem_delete", json!({ "id": id, "hard": true }));
     let left = home.export_text();
-    home.run(&["import", &whole.to_string_lossy()]);
+    home.import_text(&whole);
     assert_eq!(home.export_text(), left);
     let mut copy = memory_line("deletedaaaaa", "Copy", TEXT);
     copy["deleted_at"] = copy["created_at"].clone();

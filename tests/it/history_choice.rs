@@ -35,15 +35,6 @@ fn furnished() -> Home {
     home
 }
 
-fn sessions(home: &Home) -> Vec<String> {
-    let listed = home.json(&["history", "show", "--all-projects"]);
-    let listed = listed["sessions"].as_array().unwrap().iter();
-    let mut ids: Vec<String> =
-        listed.map(|session| session["session"].as_str().unwrap().to_owned()).collect();
-    ids.sort();
-    ids
-}
-
 fn import(home: &Home, choice: &[&str]) {
     home.json(&[&["history", "import", "--yes", "--since", "0"], choice].concat());
 }
@@ -64,7 +55,7 @@ fn a_later_choice_allows_no_more_than_it_says() {
     import(&home, &["--agent", "codex"]);
     import(&home, &["--agent", "claude-code", "--project", "acme/two"]);
     let chosen = ["claude-two", "codex-app", "codex-two"];
-    assert_eq!(sessions(&home), chosen);
+    assert_eq!(home.past_sessions(), chosen);
     let status = home.json(&["history", "status"]);
     assert_eq!(status["chosen"], json!(["all of codex", "acme/two of claude-code"]), "{status}");
     let config = fs::read_to_string(home.data().join("config.toml")).unwrap();
@@ -77,7 +68,7 @@ fn a_later_choice_allows_no_more_than_it_says() {
     append(&claude_file(&home, "claude-app"), &more.text().as_bytes()[old..]);
     restart(&home);
     home.take_in();
-    assert_eq!(sessions(&home), chosen);
+    assert_eq!(home.past_sessions(), chosen);
 
     assert_eq!(
         home.json(&["history", "include"])["include"],
@@ -99,13 +90,13 @@ fn the_last_choice_is_not_removed_in_silence() {
         refused.stderr
     );
     home.take_in();
-    assert_eq!(sessions(&home), ["claude-two", "codex-two"], "it would have meant all");
+    assert_eq!(home.past_sessions(), ["claude-two", "codex-two"], "it would have meant all");
     home.json(&["history", "exclude", "acme/app"]);
     home.json(&["history", "exclude", "acme/app", "--remove"]);
     assert_eq!(home.json(&["history", "include", "--all"])["include"], json!([]));
     restart(&home);
     home.take_in();
-    assert_eq!(sessions(&home).len(), 4);
+    assert_eq!(home.past_sessions().len(), 4);
 }
 
 #[test]
@@ -114,16 +105,16 @@ fn two_agents_in_two_projects_are_two_choices() {
     import(&home, &["--agent", "claude-code", "--project", "acme/two"]);
     import(&home, &["--agent", "codex", "--project", "acme/app"]);
     restart(&home);
-    assert_eq!(sessions(&home), ["claude-two", "codex-app"]);
+    assert_eq!(home.past_sessions(), ["claude-two", "codex-app"]);
 }
 
 #[test]
 fn an_agent_is_chosen_beside_a_project() {
     let home = furnished();
     import(&home, &["--project", "acme/two"]);
-    assert_eq!(sessions(&home), ["claude-two", "codex-two"]);
+    assert_eq!(home.past_sessions(), ["claude-two", "codex-two"]);
     import(&home, &["--agent", "codex"]);
-    assert_eq!(sessions(&home), ["claude-two", "codex-app", "codex-two"]);
+    assert_eq!(home.past_sessions(), ["claude-two", "codex-app", "codex-two"]);
     // The preview of a further choice shows what it would add.
     let found = home.json(&["history", "import", "--project", "acme/app", "--dry-run", "--since", "0"]);
     assert_eq!(found["agents"][0]["files"], 1, "{found}");
@@ -150,7 +141,7 @@ fn a_yes_at_setup_counts_for_sessions_to_come() {
     assert!(config.contains("enabled = true"), "{config}");
     claude(&home, "s-1", &home.work());
     restart(&home);
-    assert_eq!(sessions(&home), ["s-1"]);
+    assert_eq!(home.past_sessions(), ["s-1"]);
 }
 
 #[test]
@@ -175,7 +166,7 @@ fn a_dry_run_lists_memory_files() {
 fn sessions_of_one_project_are_listed_when_it_is_named() {
     let home = furnished();
     home.take_in();
-    assert_eq!(sessions(&home).len(), 4);
+    assert_eq!(home.past_sessions().len(), 4);
     let listed = home.json(&["history", "show", "--project", "acme/two"]);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 2, "{listed}");
 }

@@ -113,9 +113,7 @@ fn a_fix_is_found_in_later_exchanges_and_other_successes_are_no_fix() {
 
     // It is part of an export, and is forgotten with its exchange.
     let other = Home::new();
-    let path = home.work().join("all.jsonl");
-    fs::write(&path, home.export_text()).unwrap();
-    other.run(&["import", path.to_str().unwrap()]).success();
+    other.import_text(&home.export_text()).success();
     assert_eq!(other.json(&["history", "show", "s-1"])["exchanges"], shown["exchanges"]);
     home.json(&["history", "forget", "--text", "1a2b3c4", "--yes"]);
     assert!(!home.export_text().contains("Wings for the auk"));

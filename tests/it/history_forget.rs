@@ -261,23 +261,15 @@ fn sub_agents_of_every_agent_are_forgotten_with_their_session() {
     fs::write(chats.join("session-1.jsonl"), of_gemini("g-1", "main", "Mend the lamp")).unwrap();
     fs::write(chats.join("g-1/g-2.jsonl"), of_gemini("g-2", "subagent", "Look at the quokka")).unwrap();
     home.take_in();
-    let left = || {
-        let listed = home.json(&["history", "show"]);
-        let listed = listed["sessions"].as_array().unwrap().iter();
-        let mut ids: Vec<String> =
-            listed.map(|session| session["session"].as_str().unwrap().to_owned()).collect();
-        ids.sort();
-        ids
-    };
-    assert_eq!(left(), ["c-1", "c-2", "c-3", "c-4", "g-1", "g-2"]);
+    assert_eq!(home.past_sessions(), ["c-1", "c-2", "c-3", "c-4", "g-1", "g-2"]);
     let gone = home.json(&["history", "forget", "--session", "c-1", "--yes"]);
     assert_eq!((&gone["sessions"], &gone["exchanges"]), (&json!(3), &json!(3)), "{gone}");
     assert_eq!(home.json(&["history", "forget", "--session", "g-1", "--yes"])["sessions"], 2);
-    assert_eq!(left(), ["c-4"]);
+    assert_eq!(home.past_sessions(), ["c-4"]);
     // They come back no more than their parent, and no new one of it comes.
     fs::write(codex_file(&home, "c-5"), helper.replace("c-2", "c-5")).unwrap();
     home.take_in();
-    assert_eq!(left(), ["c-4"]);
+    assert_eq!(home.past_sessions(), ["c-4"]);
     assert!(!home.run(&["export"]).stdout.contains("quokka"));
 }
 

@@ -68,12 +68,7 @@ fn only_the_chosen_sources_are_imported() {
     assert_eq!((agents.len(), &agents[0]["files"]), (1, &json!(1)), "{found}");
 
     home.json(&[&narrow[..], &["--yes", "--since", "0"]].concat());
-    let sessions = || -> Vec<String> {
-        let listed = home.json(&["history", "show"]);
-        let listed = listed["sessions"].as_array().unwrap().iter();
-        listed.map(|session| session["session"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(sessions(), ["s-mine"]);
+    assert_eq!(home.past_sessions(), ["s-mine"]);
     let config = fs::read_to_string(home.data().join("config.toml")).unwrap();
     for line in ["agents = [\"claude-code\"]", &format!("include = [\"{chosen}\"]"), "enabled = true"] {
         assert!(config.contains(line), "{config}");
@@ -86,15 +81,13 @@ fn only_the_chosen_sources_are_imported() {
         (!status["scanned_at"].is_null() && status["state"] == "idle").then_some(())
     });
     home.take_in();
-    assert_eq!(sessions(), ["s-mine"]);
+    assert_eq!(home.past_sessions(), ["s-mine"]);
 
     home.json(&["history", "import", "--agent", "codex", "--yes", "--since", "0"]);
-    let mut all = sessions();
-    all.sort();
-    assert_eq!(all, ["c-mine", "s-mine"], "a later yes widens the choice");
+    assert_eq!(home.past_sessions(), ["c-mine", "s-mine"], "a later yes widens the choice");
     home.json(&["history", "include", other.to_str().unwrap()]);
     home.take_in();
-    assert_eq!(sessions().len(), 3);
+    assert_eq!(home.past_sessions().len(), 3);
     home.json(&["history", "include", chosen, "--remove"]);
     assert_eq!(home.json(&["history", "include"])["include"], json!(["all of codex", other]));
     assert_eq!(home.run(&["history", "include", chosen, "--remove"]).code(), 1);

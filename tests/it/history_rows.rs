@@ -36,15 +36,6 @@ fn session(database: &Connection, id: &str, folder: &std::path::Path, prompt: &s
     database.execute("INSERT INTO part VALUES (?1, ?2, ?3, ?4, ?4, ?5)", part).unwrap();
 }
 
-fn sessions(home: &Home) -> Vec<String> {
-    let listed = home.json(&["history", "show"]);
-    let listed = listed["sessions"].as_array().unwrap().iter();
-    let mut ids: Vec<String> =
-        listed.map(|session| session["session"].as_str().unwrap().to_owned()).collect();
-    ids.sort();
-    ids
-}
-
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 #[test]
@@ -69,12 +60,12 @@ fn each_session_is_chosen_separately_and_the_others_later() {
         found()
     );
     home.json(&["history", "import", "--yes"]);
-    assert_eq!(sessions(&home), ["ses_open"], "the old one is too old, though its database is not");
+    assert_eq!(home.past_sessions(), ["ses_open"], "the old one is too old, though its database is not");
     home.take_in();
-    assert_eq!(sessions(&home), ["ses_old", "ses_open"], "a person asked for all");
+    assert_eq!(home.past_sessions(), ["ses_old", "ses_open"], "a person asked for all");
     home.json(&["history", "exclude", left, "--remove"]);
     home.take_in();
-    assert_eq!(sessions(&home), ["ses_old", "ses_open", "ses_shut"]);
+    assert_eq!(home.past_sessions(), ["ses_old", "ses_open", "ses_shut"]);
 }
 
 #[test]
@@ -111,7 +102,7 @@ fn an_unreadable_session_is_named_and_the_others_are_imported() {
         let status = home.take_in();
         assert!(fault(&status, "ses_2").contains("at most"), "{look} look: {status}");
     }
-    assert_eq!(sessions(&home), ["ses_1"]);
+    assert_eq!(home.past_sessions(), ["ses_1"]);
     database.execute("DELETE FROM part WHERE session_id = 'ses_2'", []).unwrap();
     database
         .execute(
@@ -120,7 +111,7 @@ fn an_unreadable_session_is_named_and_the_others_are_imported() {
         )
         .unwrap();
     let status = home.take_in();
-    assert_eq!((sessions(&home).len(), &status["faults"]), (2, &json!([])), "{status}");
+    assert_eq!((home.past_sessions().len(), &status["faults"]), (2, &json!([])), "{status}");
 }
 
 #[test]
@@ -305,9 +296,9 @@ fn the_sub_agents_of_a_session_in_a_database_are_forgotten_with_it() {
             .unwrap();
     }
     home.take_in();
-    assert_eq!(sessions(&home), ["ses_1", "ses_2"]);
+    assert_eq!(home.past_sessions(), ["ses_1", "ses_2"]);
     let gone = home.json(&["history", "forget", "--session", "ses_1", "--yes"]);
     assert_eq!(gone["sessions"], 2, "{gone}");
     home.take_in();
-    assert_eq!(sessions(&home), [""; 0]);
+    assert_eq!(home.past_sessions(), [""; 0]);
 }

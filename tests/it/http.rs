@@ -416,16 +416,35 @@ fn an_unfinished_head_loses_its_connection() {
     assert_eq!(served.get("/health", &[]).status, 200);
 }
 
-#[test]
-fn an_unfinished_body_is_refused_in_time() {
-    let home = Home::new();
-    let served = Served::open(&home, &[]);
+/// A request whose body does not arrive.
+fn unfinished(served: &Served) -> TcpStream {
     let mut head = served.usual();
     head.push("Content-Type: application/json\r\nAccept: application/json, text/event-stream".to_owned());
     let mut slow = TcpStream::connect(served.address()).unwrap();
     slow.set_read_timeout(Some(DEADLINE)).unwrap();
     let head = head.join("\r\n");
     write!(slow, "POST /mcp HTTP/1.1\r\nContent-Length: 1000\r\n{head}\r\n\r\n{{\"jsonrpc\"").unwrap();
+    slow
+}
+
+#[test]
+fn a_listener_that_is_closing_is_waited_for() {
+    let home = Home::new();
+    let served = Served::open(&home, &[]);
+    // It holds up the listener when the command is killed.
+    let slow = unfinished(&served);
+    assert_eq!(served.get("/health", &[]).status, 200);
+    drop(served);
+    wait_for("the listener to close", || home.json(&["daemon", "status"])["http"].is_null().then_some(()));
+    assert_eq!(Served::open(&home, &[]).get("/health", &[]).status, 200);
+    drop(slow);
+}
+
+#[test]
+fn an_unfinished_body_is_refused_in_time() {
+    let home = Home::new();
+    let served = Served::open(&home, &[]);
+    let mut slow = unfinished(&served);
     let mut answer = [0; 512];
     let bytes = slow.read(&mut answer).expect("an answer before the test's patience ends");
     let answer = String::from_utf8_lossy(&answer[..bytes]);

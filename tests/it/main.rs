@@ -88,6 +88,7 @@ mod remote;
 mod restore;
 mod resurrection;
 mod setup;
+mod setup_others;
 mod silence;
 mod sql;
 mod studio;

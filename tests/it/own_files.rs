@@ -102,6 +102,32 @@ fn a_file_at_the_path_of_a_note_stays() {
 }
 
 #[test]
+fn no_note_is_written_through_a_link_in_place_of_a_folder() {
+    let vault = Vault::new();
+    let (folder, elsewhere) = (vault.dir.join("demo"), vault.home.work().join("elsewhere"));
+    fs::rename(&folder, &elsewhere).unwrap();
+    symlink(&elsewhere, &folder).unwrap();
+    vault.home.run(&["update", &vault.id, "--title", "The booby"]).success();
+    vault.home.agent().save("The petrel", "It flies.");
+    let before: Vec<_> = fs::read_dir(&elsewhere).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    for is_link in [true, false] {
+        let done = vault.export();
+        let named = format!("{} was skipped: it is where a folder of notes belongs", folder.display());
+        assert_eq!((done.code(), done.stderr.matches(&named).count()), (1, 1), "{done:?}");
+        let after: Vec<_> =
+            fs::read_dir(&elsewhere).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(after, before);
+        fs::remove_file(&folder).unwrap();
+        if is_link {
+            // A file in the same place stops only the notes of its project, too.
+            fs::write(&folder, "mine").unwrap();
+        }
+    }
+    assert_eq!(vault.export().code(), 0);
+    assert!(read(&folder.join(format!("the-booby-{}.md", vault.id))).contains("It dives."));
+}
+
+#[test]
 fn an_unchanged_note_follows_its_memory_with_what_was_added_to_its_front_matter() {
     let vault = Vault::new();
     edit(&vault.note, "aliases:\n", "status: read\naliases:\n  - \"Solan goose\"\n");
@@ -218,8 +244,8 @@ fn without_a_record_an_entry_that_setup_did_not_write_stays_and_is_named() {
     let claude = home.write(".claude.json", own);
     let settings = home.write(".claude/settings.json", rules);
     let codex = home.write(".codex/config.toml", toml);
-    let notes =
-        home.write(".claude/CLAUDE.md", "# Mine\n\n<!-- cerebro:begin -->\nold\n<!-- cerebro:end -->\n");
+    let block = "# Mine\n\n<!-- cerebro:begin -->\nold\n<!-- cerebro:end -->\n";
+    let notes = home.write(".claude/CLAUDE.md", block);
     for words in [&["unsetup", "claude-code"][..], &["unsetup", "codex"], &["uninstall"]] {
         let done = home.run(words);
         let named =
@@ -228,10 +254,14 @@ fn without_a_record_an_entry_that_setup_did_not_write_stays_and_is_named() {
         done.success();
         assert_eq!((read(&claude), read(&codex), read(&settings)), (own.into(), toml.into(), rules.into()));
     }
-    assert_eq!(read(&notes), "# Mine\n", "a marked block is ours");
+    assert_eq!(read(&notes), block, "instructions stay with the entry that they may belong to");
+    let done = home.run(&["unsetup", "claude-code"]);
+    assert!(done.stderr.contains("Cerebro's text in ~/.claude/CLAUDE.md"), "{done:?}");
+    fs::remove_file(&claude).unwrap();
+    home.run(&["unsetup", "claude-code"]).success();
+    assert_eq!(read(&notes), "# Mine\n", "a block without an entry is ours");
 
     // Entries that are exactly as setup writes them are known without the record, too.
-    fs::remove_file(&claude).unwrap();
     fs::remove_file(&settings).unwrap();
     home.run(&["setup", "claude-code", "--allow"]).success();
     fs::remove_file(home.data().join("setup/claude-code.json")).unwrap();

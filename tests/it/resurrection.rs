@@ -10,7 +10,7 @@ use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json, memory_line};
 const CONFIG: &str = "agent_hard_delete = true\n[work]\ntools = true\n";
 
 /// The same text in other spellings.
-const FORMS: [fn(&str) -> String; 10] = [
+const FORMS: [fn(&str) -> String; 11] = [
     str::to_owned,
     str::to_uppercase,
     |text| format!("  {}\n", text.replace(' ', " \n ")),
@@ -20,6 +20,7 @@ const FORMS: [fn(&str) -> String; 10] = [
     |text| format!("{text} {text}"),
     |text| json!({ "text": text }).to_string(),
     |text| format!("> **{}** (see #12)", text.trim_end_matches('.')),
+    |text| format!("As discussed, {} — Ann", text.trim_end_matches('.')),
     |text| text.replace('e', "é"),
 ];
 

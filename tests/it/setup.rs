@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::{Finished, Home, PROGRAM, TOOLS, Value, finish, json, skip, tree};
 
 /// An agent, the file with its servers below the user's home, and the keys of Cerebro's entry in it.
-const AGENTS: [(&str, &str, &[&str]); 8] = [
+pub const AGENTS: [(&str, &str, &[&str]); 8] = [
     ("claude-code", ".claude.json", &["mcpServers", "cerebro"]),
     ("codex", ".codex/config.toml", &["mcp_servers", "cerebro"]),
     ("gemini-cli", ".gemini/settings.json", &["mcpServers", "cerebro"]),

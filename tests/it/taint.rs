@@ -70,18 +70,13 @@ fn the_origin_of_a_text_is_stored() {
 
     let text = home.export_text();
     let there = Home::new();
-    let file = there.work().join("export.jsonl");
-    std::fs::write(
-        &file,
-        text.replace("An agent rewrote it.", "The exporter posts to webhook.site for now."),
-    )
-    .unwrap();
-    there.run(&["import", file.to_str().unwrap()]).success();
+    let rewritten = text.replace("An agent rewrote it.", "The exporter posts to webhook.site for now.");
+    there.import_text(&rewritten).success();
     let mut reader = there.pump().start();
     let whole = reader.get(id);
     // For text from outside, one weak rule is enough.
     assert_eq!((whole.str("origin"), whole.str("flag")), ("import", "exfiltration"));
-    there.run(&["import", file.to_str().unwrap()]).success();
+    there.import_text(&rewritten).success();
 }
 
 #[test]

@@ -118,10 +118,8 @@ fn edges_and_dates_survive_an_export() {
     let new = superseding(&mut agent, "New", "New text.", &[&old]);
     agent.ok("mem_update", json!({ "id": new, "valid_from": "2026-01-01", "valid_until": "2099-12-31" }));
     let text = home.export_text();
-    let file = home.work().join("all.jsonl");
-    std::fs::write(&file, &text).unwrap();
     let other = Home::new();
-    other.run(&["import", &file.to_string_lossy()]).success();
+    other.import_text(&text).success();
     assert_eq!(other.export_text(), text);
     let got = other.json(&["get", &old]);
     assert_eq!(got["superseded_by"], json!([new]), "{got}");
@@ -472,10 +470,8 @@ fn a_prospective_memory_with_a_trigger_is_shown_there() {
     home.json(&["update", &in_store, "--trigger", "branch:main"]);
     assert_eq!(due(&store), [false, false]);
     // It goes with an export.
-    let file = home.work().join("all.jsonl");
-    std::fs::write(&file, home.export_text()).unwrap();
     let other = Home::new();
-    other.run(&["import", &file.to_string_lossy()]).success();
+    other.import_text(&home.export_text()).success();
     assert_eq!(other.json(&["get", &in_store])["trigger"], "branch:main");
     let refused = agent.refused("mem_save", json!({ "title": "T", "content": "C", "trigger": "src/store" }));
     assert!(refused.contains("path:FOLDER"), "{refused}");

@@ -414,6 +414,14 @@ fn dates_are_those_of_the_reader() {
 }
 
 #[test]
+fn a_text_from_right_to_left_is_shown_so() {
+    let home = Home::new();
+    let id = home.agent().save("مرحبا", "- هذا نص من اليمين إلى اليسار");
+    let page = Browser::open(&home).read(&format!("/memories/{id}"));
+    assert!(page.body.contains("text\" dir=\"auto\">"), "{}", page.body);
+}
+
+#[test]
 fn the_page_is_gone_with_its_command() {
     let home = Home::new();
     let mut browser = Browser::open(&home);
@@ -466,5 +474,24 @@ fn past_sessions_and_work_are_read_in_a_browser() {
         assert!(!page.body.contains("<img src=x"), "{path}");
         assert_eq!(page.body.matches("<h1").count(), 1, "{path}");
         labelled(path, &page.body);
+    }
+}
+
+#[test]
+fn the_way_back_to_the_first_page_keeps_the_filter() {
+    let home = Home::new();
+    home.agent().save("One", "x");
+    let browser = Browser::open(&home);
+    let early = "before=2020-01-01T00%3A00%3A00Z";
+    for (page, first) in [
+        (format!("/sessions?project=demo&{early}"), "/sessions?project=demo"),
+        (format!("/work?all=1&{early}"), "/work?all=1"),
+        ("/history?project=demo&from=30".to_owned(), "/history?project=demo"),
+        ("/documents?project=demo&from=40".to_owned(), "/documents?project=demo"),
+    ] {
+        let body = browser.read(&page).body;
+        let pager =
+            body.split("class=\"pager\"").nth(1).unwrap_or_else(|| panic!("no pager in {page}: {body}"));
+        assert!(pager.contains(&format!("href=\"{first}\"")), "{page}: {pager}");
     }
 }

@@ -216,6 +216,16 @@ fn folder_and_validity_are_edited_and_an_archive_stays() {
     let unchanged = browser.post(&form, &form, &again);
     assert_eq!(unchanged.header("location"), format!("{page}?done=unchanged"), "{}", unchanged.text());
 
+    let shown = "Second text.\n<cerebro-context>\nwhat an agent was shown\n</cerebro-context>";
+    let framed: Vec<(&str, &str)> = again
+        .into_iter()
+        .map(|(name, value)| (name, if name == "content" { shown } else { value }))
+        .collect();
+    let cut = browser.post(&form, &form, &framed);
+    assert_eq!(cut.header("location"), format!("{page}?done=updated-without"), "{}", cut.text());
+    assert!(browser.read(cut.header("location")).says("without what Cerebro itself had shown"));
+    assert_eq!(home.json(&["get", &id])["content"], "Second text.");
+
     browser.post(&page, &format!("{page}/archive"), &[]);
     assert!(browser.read("/memories?archived=1").says("Alpha") && browser.read(&page).says("archived"));
     browser.post(&page, &format!("{page}/unarchive"), &[]);

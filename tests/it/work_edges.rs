@@ -1,10 +1,10 @@
-//! The journal where hooks alone do not report everything: Gemini CLI's commands and compactions, a daemon that is away, and
-//! a journal that is off.
+//! The journal where hooks alone do not report everything: Gemini CLI's commands and compactions, a daemon that is away, a
+//! request that is reported late, another worktree, and a journal that is off.
 
 use std::fs;
 
 use crate::hooks::report;
-use crate::support::{Home, Value, json};
+use crate::support::{Home, Repository, Value, finish, json};
 use crate::work_hooks::{HINT, context_at_start, works};
 
 const AGENT: &str = "gemini-cli";
@@ -277,4 +277,63 @@ fn a_report_that_is_too_long_is_told_as_a_gap() {
     report(&home, "gemini-cli", "AfterTool", "s", json!({ "tool_name": "write_file", "tool_input": input }));
     let hint = home.run(&["work", "resume"]).success();
     assert!(hint.contains("Not recorded: 1 events (a hook's report was too long)"), "{hint}");
+}
+
+#[test]
+fn whatever_an_agent_does_begins_its_work_although_its_request_is_reported_later() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let hook = |event: &str, session: &str, input: Value| report(&home, "claude-code", event, session, input);
+    for session in ["idle", "busy"] {
+        hook("SessionStart", session, json!({ "source": "startup" }));
+        hook("PreCompact", session, json!({ "trigger": "manual" }));
+        hook("Stop", session, json!({ "last_assistant_message": "Hello" }));
+    }
+    assert_eq!(works(&home).len(), 0, "nothing was done");
+    let task = json!({
+        "tool_name": "TaskCreate", "tool_use_id": "c1", "tool_input": { "subject": "Write tests" },
+        "tool_response": { "task": { "id": "1" } },
+    });
+    hook("PostToolUse", "busy", task);
+    hook("UserPromptSubmit", "busy", json!({ "prompt": "Mend the PEM case", "prompt_id": "p" }));
+    let state = state(&home);
+    assert_eq!(
+        (&state["title"], &state["steps"][0]["text"]),
+        (&json!("Mend the PEM case"), &json!("Write tests"))
+    );
+    // A turn that failed is all that is known of this one.
+    hook("StopFailure", "failed", json!({ "error": "rate_limit" }));
+    assert_eq!(works(&home).len(), 2);
+}
+
+#[test]
+fn a_hint_compares_the_commit_of_the_worktree_in_which_the_work_was_done() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let repository = Repository::init(&home.folder("main"));
+    let worktree = home.folder("worktrees").join("beside");
+    repository.worktree(&worktree);
+    let path = worktree.join("a.rs");
+    fs::write(&path, "fn a() {}\n").unwrap();
+    let edit = json!({
+        "cwd": worktree, "tool_name": "Write", "tool_use_id": "c1", "tool_response": {},
+        "tool_input": { "file_path": path, "content": "fn a() {}\n" },
+    });
+    report(&home, "claude-code", "PostToolUse", "s", edit);
+    // From now on, the two have different commits.
+    repository.commit("more");
+    let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
+    let asked = json!({ "cwd": worktree, "prompt": "Mend it" });
+    report(&home, "claude-code", "UserPromptSubmit", "s", asked);
+    let text = injected_text(&report(
+        &home,
+        "claude-code",
+        "SessionStart",
+        "s",
+        json!({ "source": "resume", "cwd": repository.path() }),
+    ));
+    assert!(text.contains(" as when it began; the edited files are as it left them"), "{text}");
+    let command =
+        finish(home.command().current_dir(repository.path()).args(["work", "resume", &id])).success();
+    assert!(command.contains("Checkout now: the edited files are as it left them"), "{command}");
 }

@@ -17,6 +17,9 @@ const ROUNDS: usize = 50;
 const NOTES_PER_ROUND: usize = 12;
 /// How many events a full disk meets.
 const FULL: u64 = 40;
+/// How often a daemon is killed under hooks that report at once, and how many of these there are.
+const KILLS: usize = 5;
+const AT_ONCE: usize = 8;
 
 fn texts(home: &Home, work: &str) -> Vec<String> {
     let lines = home.run(&["work", "export", work]).success();
@@ -229,6 +232,38 @@ fn acknowledged_notes_survive_kill_9() {
     }
     assert_eq!(home.run(&["work", "verify"]).code(), 0);
     assert_eq!(home.run(&["doctor"]).code(), 0);
+}
+
+#[test]
+fn what_hooks_report_while_the_daemon_is_killed_is_there_or_in_a_gap() {
+    let home = Home::new();
+    let ask = |words: &str| {
+        report(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": words, "turn_id": words }));
+    };
+    for kill in 0..KILLS {
+        home.json(&["projects"]);
+        let (ended, is_first_over) = std::sync::mpsc::sync_channel(AT_ONCE);
+        std::thread::scope(|scope| {
+            for n in 0..AT_ONCE {
+                let (ask, ended) = (&ask, ended.clone());
+                scope.spawn(move || {
+                    ask(&format!("request {n} before kill {kill}"));
+                    ended.send(()).unwrap();
+                });
+            }
+            // The others are under way.
+            is_first_over.recv().unwrap();
+            home.kill_daemon();
+        });
+    }
+    home.json(&["projects"]);
+    ask("at last");
+    let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
+    let told = texts(&home, &id).iter().filter(|text| text.starts_with("request ")).count();
+    let gaps = home.json(&["work", "show", &id])["state"]["gaps"]["events"].as_u64().unwrap();
+    // A gap may count one that was written just before the kill.
+    assert!(told as u64 + gaps >= (KILLS * AT_ONCE) as u64, "{told} and {gaps} in gaps");
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
 }
 
 #[test]

@@ -122,8 +122,10 @@ fn a_session_is_live_although_its_agent_does_not_name_it_to_its_server() {
     let server = home.pump().client("gemini-cli-mcp-client").start();
     let path = home.work().join("shared.rs");
     let write = |agent: &str, event: &str, session: &str| {
+        // One names the path from its folder, the other from the root.
+        let (tool, path) =
+            if agent == "gemini-cli" { ("write_file", "shared.rs".into()) } else { ("Write", path.clone()) };
         let input = json!({ "file_path": path, "content": "fn a() {}" });
-        let tool = if agent == "gemini-cli" { "write_file" } else { "Write" };
         let call = json!({ "tool_name": tool, "tool_use_id": "c", "tool_input": input, "tool_response": {} });
         report(&home, agent, event, session, call);
     };

@@ -264,8 +264,8 @@ fn changes_since_the_end_of_the_work_are_reported() {
     std::fs::write(home.work().join("rules.rs"), "somebody else\n").unwrap();
     let after = context_at_start(&home, "codex", "third", "startup");
     let changed = |text: &str| {
-        let line = text.lines().find(|line| line.starts_with("Since then")).map(str::to_owned);
-        line.is_some_and(|line| line.contains("rules.rs"))
+        let line = text.lines().find(|line| line.starts_with("Checkout now: ")).map(str::to_owned);
+        line.is_some_and(|line| line.contains("rules.rs changed (not by this work)"))
     };
     assert!(!changed(&before) && changed(&after), "{before}\n---\n{after}");
 }

@@ -48,14 +48,10 @@ fn an_exported_journal_is_imported_byte_for_byte_as_another_homes() {
     let lines = home.export();
     assert_eq!(of_kind(&lines, "work").len(), 2);
     assert!(of_kind(&lines, "work_event").len() > 6 && !of_kind(&lines, "artifact").is_empty(), "{text}");
-    let file = home.work().join("all.jsonl");
-    fs::write(&file, &text).unwrap();
-    let path = file.to_str().unwrap();
-
     let other = Home::with_config(TOOLS);
-    other.run(&["import", path]).success();
+    other.import_text(&text).success();
     assert!(other.export_text() == text, "{}", other.export_text());
-    assert_eq!(other.json(&["import", path])["created"], 0);
+    assert!(other.import_text(&text).success().starts_with("created\t0\n"));
     let verified = other.json(&["work", "verify"]);
     assert_eq!((&verified["foreign"], verified["findings"].as_array().map(Vec::len)), (&json!(2), Some(0)));
     assert!(other.run(&["work", "resume", &work]).success().contains("publish the package"));
@@ -72,12 +68,11 @@ fn an_exported_journal_is_imported_byte_for_byte_as_another_homes() {
 #[test]
 fn with_the_keys_an_imported_journal_verifies_and_continues() {
     let (home, work) = furnished();
-    let file = home.work().join("one.jsonl");
-    fs::write(&file, home.run(&["work", "export", &work]).success()).unwrap();
+    let text = home.run(&["work", "export", &work]).success();
     let other = Home::with_config(TOOLS);
     fs::create_dir_all(other.data()).unwrap();
     fs::copy(home.data().join("journal.key"), other.data().join("journal.key")).unwrap();
-    other.run(&["import", file.to_str().unwrap()]).success();
+    other.import_text(&text).success();
     let verified = other.json(&["work", "verify"]);
     assert_eq!((&verified["foreign"], verified["findings"].as_array().map(Vec::len)), (&json!(0), Some(0)));
     let mut agent = other.agent();
@@ -87,12 +82,10 @@ fn with_the_keys_an_imported_journal_verifies_and_continues() {
     assert_eq!(other.run(&["work", "verify"]).code(), 0);
 
     // A changed line is imported and found by verifying; one with a number beyond the end is not imported.
-    let text = fs::read_to_string(&file).unwrap();
     let third = Home::with_config(TOOLS);
     fs::create_dir_all(third.data()).unwrap();
     fs::copy(home.data().join("journal.key"), third.data().join("journal.key")).unwrap();
-    fs::write(&file, text.replace("two uploads", "ten uploads")).unwrap();
-    third.run(&["import", file.to_str().unwrap()]).success();
+    third.import_text(&text.replace("two uploads", "ten uploads")).success();
     let verified = third.run(&["work", "verify", "--json"]);
     assert!(verified.code() == 1 && verified.stdout.contains("edited"), "{verified:?}");
     let beyond: Vec<String> = text
@@ -100,8 +93,7 @@ fn with_the_keys_an_imported_journal_verifies_and_continues() {
         .filter(|line| !line.contains("\"kind\":\"work\""))
         .map(|line| line.replace("\"seq\":2,", "\"seq\":9999,"))
         .collect();
-    fs::write(&file, beyond.join("\n")).unwrap();
-    let refused = other.run(&["import", file.to_str().unwrap()]);
+    let refused = other.import_text(&beyond.join("\n"));
     assert!(refused.code() == 1 && refused.stderr.contains("no place for event 9999"), "{refused:?}");
 }
 
@@ -145,9 +137,7 @@ fn findings_become_memories_when_the_work_is_closed() {
     assert_eq!(home.json(&["work", "show", &work])["memories"], json!([]));
     // The edge between both is exported and imported.
     let other = Home::new();
-    let file = home.work().join("all.jsonl");
-    fs::write(&file, home.export_text()).unwrap();
-    other.run(&["import", file.to_str().unwrap()]).success();
+    other.import_text(&home.export_text()).success();
     assert!(other.export_text().contains("\"WORKED_IN\""));
     assert_eq!(other.run(&["doctor"]).code(), 0);
 }

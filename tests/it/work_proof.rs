@@ -174,12 +174,13 @@ fn hints_of_commands_and_tools_compare_the_present_files() {
     report(&home, "claude-code", "PostToolUse", "s-1", write);
     let work = only_work(&home);
     let mut agent = home.pump().cwd(&home.work()).start();
-    assert!(!home.run(&["work", "resume", &work]).success().contains("Since then"));
+    let same = "Checkout now: the edited files are as it left them";
+    assert!(home.run(&["work", "resume", &work]).success().contains(same));
     std::fs::write(&path, "fn b() {}\n").unwrap();
     for hint in [
         home.run(&["work", "resume", &work]).success(),
         agent.ok("work_resume", json!({ "work": work }))["text"].as_str().unwrap().to_owned(),
     ] {
-        assert!(hint.contains("Since then:") && hint.contains("a.rs (not by this work)"), "{hint}");
+        assert!(hint.contains("Checkout now: a.rs changed (not by this work)"), "{hint}");
     }
 }

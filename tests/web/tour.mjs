@@ -206,6 +206,10 @@ await open(lively, "/memories");
 await lively.type("#q", "payments are retried");
 await lively.waitForFunction(() => document.querySelector("#said .tag")?.textContent.startsWith("match:"), { timeout: 10_000 })
   .catch(() => fault("nothing is found while one types"));
+await lively.evaluate(() => { window.fetch = () => Promise.reject(new TypeError("the daemon is gone")); });
+await lively.type("#q", " twice");
+await lively.waitForFunction(() => document.getElementById("said").textContent.includes("does not answer"), { timeout: 10_000 })
+  .catch(() => fault("a search that got no answer shows the earlier hits as its own"));
 await open(lively, "/live");
 await lively.waitForFunction(() => document.getElementById("following").textContent.startsWith("New ones"), { timeout: 10_000 })
   .catch(() => fault("the stream of calls does not begin"));

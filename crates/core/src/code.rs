@@ -8,9 +8,10 @@ use std::fmt;
 named! {
     /// The kind of a failure. Its name on the wire is [`Self::as_str`] and never changes.
     pub enum Code {
-        /// An argument breaks a bound or a form. Data: `argument`, `value`.
+        /// An argument breaks a bound or a form. Data: `argument`, `value`; for people's programs, which name the argument
+        /// in their own way, also `problem`.
         InvalidArgument = "invalid_argument",
-        /// The id of a memory is missing or malformed. Data: `argument`, `value`.
+        /// The id of a memory is missing or malformed. Data: as of `InvalidArgument`.
         BadMemoryId = "bad_memory_id",
         /// There is no memory of that id. Data: `id`.
         NoMemory = "no_memory",

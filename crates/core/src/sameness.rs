@@ -2,11 +2,13 @@
 //! number, a version, a sign, a negation or an identifier.
 //!
 //! A text is brought into a form ([`form`]) by rules on its signs ([`signs`]). It is read with and without what may wrap it
-//! ([`wrappers`], [`quoted`]) and as it may be encoded ([`decoded`]), whole and in parts ([`reading`]); what is read is compared
-//! with what is noted of texts that no longer hold.
+//! ([`wrappers`], [`quoted`]) and as it may be encoded ([`decoded`]), whole and in parts ([`reading`], [`clauses`]); what is read
+//! is compared with what is noted of texts that no longer hold.
 
+mod clauses;
 mod containment;
 mod decoded;
+mod entities;
 mod form;
 mod quoted;
 mod reading;
@@ -24,6 +26,8 @@ pub use reading::{
 pub use wrappers::set_apart;
 
 use std::collections::BTreeSet;
+
+use regex::Regex;
 
 use crate::domain::Scope;
 
@@ -72,6 +76,10 @@ fn length(word: &str) -> usize {
     let south =
         |c: &char| matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}');
     (word.chars().filter(east).count() / 2 + word.chars().filter(south).count() / 4).max(1)
+}
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is part of the program, and a test compiles it")
 }
 
 #[cfg(test)]

@@ -17,8 +17,11 @@ pub enum DocumentError {
     /// Elements nested deeper than [`DEPTH_MAX`].
     #[error("elements are nested deeper than {DEPTH_MAX}")]
     TooDeep,
+    /// Office's container for documents with a password and for those of old versions.
+    #[error("it has a password or is of an old version of Office; save a copy without either")]
+    Locked,
     /// Not text: bytes that are neither UTF-8 nor UTF-16, or contain zeros.
-    #[error("it is not text, and its format is not one that is read")]
+    #[error("it is not text in UTF-8 or UTF-16, and its format is not one that is read")]
     NotText,
     /// Not the format that its name says; with the reader's reason.
     #[error("it is not well-formed: {0}")]

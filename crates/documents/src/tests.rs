@@ -54,6 +54,15 @@ fn markdown_is_cut_at_its_headings_and_keeps_their_path() {
 }
 
 #[test]
+fn elements_that_begin_a_line_of_html_keep_words_apart() {
+    let source = "<main><SECTION class='a'>One</SECTION><section>two</section><details><summary>three</summary>four</details>\
+        <figure><figcaption>five</figcaption></figure>six<hr>seven <section-x>eight</section-x></main>";
+    let [(_, text)] = read_chunks(Format::Html, source.as_bytes()).try_into().unwrap();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(words, ["One", "two", "three", "four", "five", "six", "seven", "eight"], "{text}");
+}
+
+#[test]
 fn html_is_read_without_its_scripts() {
     let source = "<html><head><title>A &amp; B</title><script>for (var x = 1; x<y; x++) a<b;</script></head><body><h1>Top</h1><p>Text \
                   <b>here</b>.</p><h2>Next</h2><ul><li>one</li><li>two</li></ul></body></html>";
@@ -89,6 +98,14 @@ fn word_slides_and_books_are_read_under_their_headings() {
         <w:p><w:r><w:t xml:space="preserve">Fish &amp; </w:t><w:t>chips</w:t></w:r></w:p></w:body></w:document>"#;
     let docx = archive(&[("word/document.xml", word)]);
     assert_eq!(read_chunks(Format::Docx, &docx), pairs(&[("Plan", "Fish & chips")]));
+    let french = br#"<w:document><w:p><w:pStyle w:val="Titre1"/><w:t>Projet</w:t></w:p><w:p><w:t>Oui</w:t></w:p></w:document>"#;
+    let styles = br#"<w:styles><w:style w:styleId="Titre1"><w:name w:val="heading 1"/></w:style></w:styles>"#;
+    let docx = archive(&[("word/document.xml", french), ("word/styles.xml", styles)]);
+    assert_eq!(read_chunks(Format::Docx, &docx), pairs(&[("Projet", "Oui")]));
+    let boxed = br"<w:document><mc:AlternateContent><mc:Choice><w:p><w:t>Aside</w:t></w:p></mc:Choice>
+        <mc:Fallback><w:p><w:t>Aside</w:t></w:p></mc:Fallback></mc:AlternateContent></w:document>";
+    let docx = archive(&[("word/document.xml", boxed)]);
+    assert_eq!(read_chunks(Format::Docx, &docx), pairs(&[("", "Aside")]));
 
     let slide = |title: &str, body: &str| {
         format!(
@@ -100,6 +117,10 @@ fn word_slides_and_books_are_read_under_their_headings() {
     let pptx =
         archive(&[("ppt/slides/slide10.xml", tenth.as_bytes()), ("ppt/slides/slide2.xml", first.as_bytes())]);
     assert_eq!(read_chunks(Format::Pptx, &pptx), pairs(&[("Start", "one"), ("End", "ten")]));
+    let table = br"<p:sld><p:sp><p:ph type='title'/><a:p><a:t>Costs</a:t></a:p></p:sp>
+        <p:graphicFrame><a:tbl><a:tc><a:p><a:t>May</a:t></a:p></a:tc></a:tbl></p:graphicFrame></p:sld>";
+    let pptx = archive(&[("ppt/slides/slide1.xml", table)]);
+    assert_eq!(read_chunks(Format::Pptx, &pptx), pairs(&[("Costs", "May")]));
 
     let epub = archive(&[
         (
@@ -109,33 +130,52 @@ fn word_slides_and_books_are_read_under_their_headings() {
         (
             "in/book.opf",
             br#"<package><metadata><dc:title xmlns:dc="d">Tales</dc:title></metadata><manifest>
-               <item id="b" href="b.xhtml"/><item id="a" href="a.xhtml"/></manifest>
+               <item id="b" href="../more/b%20b.xhtml"/><item id="a" href="a.xhtml"/></manifest>
                <spine><itemref idref="a"/><itemref idref="b"/></spine></package>"#,
         ),
         ("in/a.xhtml", b"<html><body><h1>One</h1><p>First.</p></body></html>"),
-        ("in/b.xhtml", b"<html><body><h1>Two</h1><p>Second.</p></body></html>"),
+        ("more/b b.xhtml", b"<html><body><h1>Two</h1><p>Second.</p></body></html>"),
     ]);
     assert_eq!(read_chunks(Format::Epub, &epub), pairs(&[("One", "First."), ("Two", "Second.")]));
     assert_eq!(read(Format::Epub, &epub).unwrap().title.as_deref(), Some("Tales"));
 }
 
-#[test]
-fn sheets_are_read_row_by_row_however_large_they_claim_to_be() {
-    let sheet = br#"<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>
-        <row r="1"><c r="A1" t="inlineStr"><is><t>city</t></is></c><c r="B1" t="inlineStr"><is><t>people</t></is></c></row>
-        <row r="1048576"><c r="A1048576" t="inlineStr"><is><t>Bern</t></is></c><c r="B1048576"><v>134</v></c><c r="XFD1048576"><v>1</v></c></row>
-        </sheetData></worksheet>"#;
+/// A book of one sheet.
+fn sheet_book(rows: &str, styles: &str) -> Vec<u8> {
     let book = br#"<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="Towns" sheetId="1" r:id="rId1"/></sheets></workbook>"#;
     let links = br#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>"#;
     let roots = br#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>"#;
-    let xlsx = archive(&[
+    let main = "xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"";
+    let sheet = format!("<worksheet {main}><sheetData>{rows}</sheetData></worksheet>");
+    let styles = format!("<styleSheet {main}><cellXfs>{styles}</cellXfs></styleSheet>");
+    archive(&[
         ("_rels/.rels", roots),
         ("xl/workbook.xml", book),
         ("xl/_rels/workbook.xml.rels", links),
-        ("xl/worksheets/sheet1.xml", sheet),
-    ]);
+        ("xl/styles.xml", styles.as_bytes()),
+        ("xl/worksheets/sheet1.xml", sheet.as_bytes()),
+    ])
+}
+
+#[test]
+fn sheets_are_read_row_by_row_however_large_they_claim_to_be() {
+    let rows = r#"<row r="1"><c r="A1" t="inlineStr"><is><t>city</t></is></c><c r="B1" t="inlineStr"><is><t>people</t></is></c></row>
+        <row r="1048576"><c r="A1048576" t="inlineStr"><is><t>Bern</t></is></c><c r="B1048576"><v>134</v></c><c r="XFD1048576"><v>1</v></c></row>"#;
     let expected = [("Towns", "city; people\ncity: Bern; people: 134")];
-    assert_eq!(read_chunks(Format::Xlsx, &xlsx), pairs(&expected));
+    assert_eq!(read_chunks(Format::Xlsx, &sheet_book(rows, "")), pairs(&expected));
+}
+
+#[test]
+fn dates_of_sheets_are_read_as_dates() {
+    // The formats that Excel has for a date, a date with its time, a time, and a duration.
+    let styles =
+        r#"<xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/><xf numFmtId="20"/><xf numFmtId="46"/>"#;
+    let rows = r#"<row r="1"><c r="A1" s="1"><v>46027</v></c><c r="B1" s="2"><v>46027.75</v></c><c r="C1" s="3"><v>0.5</v></c>
+        <c r="D1" s="4"><v>1.5</v></c><c r="E1"><v>46027</v></c>
+        <c r="F1" s="2"><v>46082.60416666666</v></c></row>"#;
+    let expected =
+        [("Towns", "2026-01-05; 2026-01-05 18:00:00; 12:00:00; 129600 s; 46027; 2026-03-01 14:30:00")];
+    assert_eq!(read_chunks(Format::Xlsx, &sheet_book(rows, styles)), pairs(&expected));
 }
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and the rest of it";
@@ -279,6 +319,10 @@ fn zip_bombs_deep_nesting_and_large_files_are_refused() {
     assert_eq!(read(Format::Text, &vec![b'x'; limits::FILE_BYTES_MAX + 1]), Err(DocumentError::TooLarge));
     assert_eq!(read(Format::Text, b"a\0b"), Err(DocumentError::NotText));
     assert_eq!(read(Format::Markdown, b"# Only\n"), Err(DocumentError::Empty));
+    let locked = [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".as_slice(), &[0; 64]].concat();
+    assert_eq!(read(Format::Docx, &locked), Err(DocumentError::Locked));
+    let cut = read(Format::Xlsx, &sheet_book("", "")[..100]).unwrap_err().to_string();
+    assert_eq!(cut, "it is not well-formed: it is no archive, or its end is missing");
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! Folds events into a state: one pure function, for every kind of work and every event. Only the hint treats kinds
-//! differently, when it says what comes next: see [`mod@crate::hint`].
+//! Folds events into a state: one pure function, for every kind of work and every event.
 //!
 //! Reports may arrive in another order than things happened. So the newest request, test, plan or content of a file is the
 //! one that happened last, not the one that was recorded last.
@@ -166,7 +165,7 @@ impl State {
     }
 
     /// Adds an entry to what was done last. A command may end twice: first without an outcome, then with it. The second
-    /// entry replaces the first.
+    /// entry replaces the first. The same thing several times in a row is one entry.
     fn note_last(&mut self, at: Timestamp, step: &Step) {
         let Some(line) = line(step, self.directory.as_deref()) else { return };
         if let Step::Ran { call: Some(_), command, ending, .. } = step
@@ -178,8 +177,14 @@ impl State {
                 self.last.remove(at);
             }
         }
-        let place = self.last.partition_point(|last| last.at <= at);
-        self.last.insert(place, TimedText { at, text: one_line(&line) });
+        let (text, place) = (one_line(&line), self.last.partition_point(|last| last.at <= at));
+        if let Some(before) = place.checked_sub(1).and_then(|before| self.last.get_mut(before))
+            && before.text == text
+        {
+            before.at = at;
+            return;
+        }
+        self.last.insert(place, TimedText { at, text });
         if self.last.len() > LAST_MAX {
             self.last.pop_front();
         }
@@ -258,8 +263,7 @@ impl State {
 
     /// Whether a later run of a command is among what was done last.
     fn was_run_after(&self, at: Timestamp, command: &str) -> bool {
-        let run = one_line(&format!("{command}{OUTCOME}"));
-        self.last.iter().any(|last| last.at > at && last.text.starts_with(&run))
+        self.last.iter().any(|last| last.at > at && is_run_of(&last.text, command))
     }
 
     fn edited(&mut self, at: Timestamp, path: &str, lines: (u32, u32), digest: Option<&String>) {
@@ -496,6 +500,11 @@ fn one_line(text: &str) -> String {
 const CLOSED: &str = "closed: ";
 /// What separates a command from its outcome in a line.
 const OUTCOME: &str = " → ";
+
+/// Whether an entry of what was done last is about a run of a command.
+pub(crate) fn is_run_of(entry: &str, command: &str) -> bool {
+    entry.starts_with(&one_line(&format!("{command}{OUTCOME}")))
+}
 
 /// The line of a command that ended with an unknown outcome.
 fn with_unknown_outcome(command: &str) -> String {

@@ -11,14 +11,17 @@ use cerebro_core::{
 };
 
 use crate::{
-    Action, CallState, Ending, IntentState, Kind, Outcome, Repeat, Standing, State, Unfinished, Work, World,
-    anchor::ROOT_DIGITS_MIN, limits::HINT_BYTES_RANGE, state::short_path,
+    Action, CallState, Ending, IntentState, Outcome, PlanStep, Repeat, Standing, State, Unfinished, Work,
+    World, anchor::ROOT_DIGITS_MIN, fold::is_run_of, limits::HINT_BYTES_RANGE, state::short_path,
+    work::is_provisional,
 };
 
 /// Longest request that is quoted, in characters.
 const REQUEST_CHARS_MAX: usize = 400;
 /// Longest title, step or command in a line, in characters.
 const PIECE_CHARS_MAX: usize = 120;
+/// Longest quote of the agent's last words, in characters.
+const SAID_CHARS_MAX: usize = 300;
 /// Longest entry of what was done last, in characters.
 const LAST_CHARS_MAX: usize = 160;
 /// Longest piece of a line that must be kept, in bytes.
@@ -37,9 +40,14 @@ const FILES_SHOWN_MAX: usize = 8;
 /// Most effects of unknown outcome that are named, and most calls.
 const EFFECTS_SHOWN_MAX: usize = 8;
 const CALLS_SHOWN_MAX: usize = 5;
-/// Most other tasks that are named with their next step, and most other pieces of work that are named by their ids.
+/// Most other tasks that are named with their next step, most other pieces of work whose call of unknown outcome is named,
+/// and most that are named by their ids.
 const TASKS_SHOWN_MAX: usize = 3;
+const OTHER_CALLS_SHOWN_MAX: usize = 3;
 const OTHERS_SHOWN_MAX: usize = 5;
+/// Most open steps of the plan that are named, and most remarks.
+const STEPS_SHOWN_MAX: usize = 3;
+const REMARKS_SHOWN_MAX: usize = 3;
 
 /// What a piece of work needs.
 pub fn action(state: &State, world: &World) -> Action {
@@ -70,20 +78,27 @@ pub fn hint(work: &Work, state: &State, world: &World, max: usize) -> String {
     for line in others(world) {
         lines.add(3, Some(line));
     }
-    lines.add(NEEDED, request(state, world));
+    lines.add(5, first_request(work, state, world));
+    lines.add(NEEDED, request(work, state, world));
+    lines.add(7, said(state, world));
     lines.add(5, goal(state));
-    lines.add(6, steps(state));
-    lines.add(NEEDED, failing(state));
+    lines.add(4, steps(state));
+    lines.add(6, remarks(state));
+    lines.add(if is_passing(state) { 8 } else { NEEDED }, tested(state));
     lines.add(NEEDED, edited(state));
+    lines.add(8, failed(state));
     lines.add(9, last(state));
-    for (n, line) in calls(state).into_iter().enumerate() {
+    for (n, line) in calls(state, world).into_iter().enumerate() {
         lines.add(if n == 0 { NEEDED } else { 4 }, Some(line));
+    }
+    for line in calls_of_others(world) {
+        lines.add(4, Some(line));
     }
     lines.add(6, waiting(state));
     lines.add(8, changed(state, world));
     lines.add(7, live(state, world));
     lines.add(9, gaps(state));
-    lines.add(4, next(work, state));
+    lines.add(4, turn(state));
     lines.add(9, until(work, state));
     lines.add(0, Some(foot(work, world)));
     lines.fit(max)
@@ -198,19 +213,39 @@ fn headline(work: &Work, state: &State, world: &World) -> String {
         .under_way
         .last()
         .map_or(String::new(), |call| format!(" while running `{}`, outcome unknown", short(&call.what)));
-    let title = if state.title.is_empty() { work.title.as_str() } else { &state.title };
     let agent = if state.agent.is_empty() { work.agent.as_str() } else { &state.agent };
     let mut word = word.to_owned();
     if let Some(first) = word.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    format!("{word}: \"{}\" ({}{when}{doing})", short(title), short(own_name(agent)))
+    format!("{word}: \"{}\" ({}{when}{doing})", title(work, state), short(own_name(agent)))
 }
 
-fn request(state: &State, world: &World) -> Option<String> {
+/// The title, as the headline shows it.
+fn title(work: &Work, state: &State) -> String {
+    short(if state.title.is_empty() { &work.title } else { &state.title })
+}
+
+/// The first request, which often has conditions for all that follows; not if the headline shows all of it, or it says nothing.
+fn first_request(work: &Work, state: &State, world: &World) -> Option<String> {
+    let (first, last) = (state.first_request.as_ref()?, state.request.as_ref()?);
+    let text = quoted(&first.text, REQUEST_CHARS_MAX);
+    let is_news = first.text != last.text && text != title(work, state) && !is_provisional(&first.text);
+    is_news.then(|| format!("First request {}: \"{text}\"", clock(first.at, world.now)))
+}
+
+fn request(work: &Work, state: &State, world: &World) -> Option<String> {
     let request = state.request.as_ref()?;
-    let text = quoted(&request.text, REQUEST_CHARS_MAX);
-    Some(format!("Last request {}: \"{text}\"", clock(request.at, world.now)))
+    let (text, when) = (quoted(&request.text, REQUEST_CHARS_MAX), clock(request.at, world.now));
+    let text = if text == title(work, state) { "the title above".to_owned() } else { format!("\"{text}\"") };
+    Some(format!("Last request {when}: {text}"))
+}
+
+/// What the agent said at the end of its last turn: often what it decided, and what it meant to do next.
+fn said(state: &State, world: &World) -> Option<String> {
+    let said = state.said.as_ref()?;
+    let text = quoted(&said.text, SAID_CHARS_MAX);
+    Some(format!("The agent's last words {}: \"{text}\"", clock(said.at, world.now)))
 }
 
 fn goal(state: &State) -> Option<String> {
@@ -218,46 +253,83 @@ fn goal(state: &State) -> Option<String> {
 }
 
 fn steps(state: &State) -> Option<String> {
-    let with = |standing| {
-        let numbers = state.steps.iter().filter(|step| step.standing == standing);
-        numbers.map(|step| step.number.to_string()).collect::<Vec<_>>().join(" ")
-    };
-    if state.steps.is_empty() {
+    let wanted = state.steps.iter().filter(|step| step.standing != Standing::Dropped);
+    let (done, open): (Vec<_>, Vec<_>) = wanted.partition(|step| step.standing == Standing::Passed);
+    if done.is_empty() && open.is_empty() {
         return None;
     }
-    let done = with(Standing::Passed);
-    let open: Vec<String> = state
-        .steps
-        .iter()
-        .filter(|step| matches!(step.standing, Standing::Pending | Standing::Active))
-        .take(3)
-        .map(|step| format!("{} {}", step.number, piece(&step.text)))
-        .collect();
-    let done = if done.is_empty() { "none done".to_owned() } else { format!("done {done}") };
-    let open = if open.is_empty() { "none open".to_owned() } else { format!("open {}", open.join("; ")) };
-    Some(format!("Steps: {done}; {open}"))
+    let next = state.next_step().filter(|_| state.closed.is_none());
+    let name = |step: &PlanStep| format!("{} {}", step.number, piece(&step.text));
+    let mut parts = vec![format!("{} of {} done", done.len(), done.len() + open.len())];
+    parts.extend(next.map(|next| format!("next by its plan: {}", name(next))));
+    let rest: Vec<&PlanStep> = open.into_iter().filter(|step| Some(*step) != next).collect();
+    let shown = rest.len().min(STEPS_SHOWN_MAX - usize::from(next.is_some()));
+    let names = rest[..shown].iter().map(|step| name(step)).collect::<Vec<_>>().join("; ");
+    parts.extend((shown > 0).then(|| format!("open: {names}")));
+    parts.extend(and_more(rest.len() - shown));
+    Some(format!("Steps: {}", parts.join("; ")))
 }
 
-fn failing(state: &State) -> Option<String> {
-    let test = state.test.as_ref().filter(|test| test.ending != Ending::Passed)?;
-    let count = test.tests.failed.map_or(String::new(), |failed| format!("{failed} failed"));
+/// The end of a list that leaves some out.
+fn and_more(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("and {count} more"))
+}
+
+/// The newest decisions, findings and notes that are not among what was done last.
+fn remarks(state: &State) -> Option<String> {
+    let is_news = |text: &str| {
+        let text = text::one_line(text);
+        let begin = text::cut_chars(&text, PIECE_CHARS_MAX);
+        !state.last.iter().any(|last| last.text.contains(&*begin))
+    };
+    let news = state.remarks.iter().rev().filter(|remark| is_news(&remark.text));
+    let shown: Vec<String> = news.take(REMARKS_SHOWN_MAX).map(|remark| piece(&remark.text)).collect();
+    (!shown.is_empty()).then(|| format!("Noted: {}", shown.into_iter().rev().collect::<Vec<_>>().join(" · ")))
+}
+
+fn is_passing(state: &State) -> bool {
+    state.test.as_ref().is_some_and(|test| test.ending == Ending::Passed)
+}
+
+/// The last test run, and how many files were edited after it: then its outcome says little of the code as it is.
+fn tested(state: &State) -> Option<String> {
+    let test = state.test.as_ref()?;
+    // A run may fail although no test did: a later part of it did not compile.
+    let count = if is_passing(state) {
+        test.tests.passed.map(|count| format!("{count} passed"))
+    } else {
+        test.tests.failed.filter(|count| *count > 0).map(|count| format!("{count} failed"))
+    };
     let names = test.tests.names.iter().map(|name| piece(name)).collect::<Vec<_>>().join(", ");
-    let failures = [count, names].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+    let names = Some(names).filter(|names| !names.is_empty() && !is_passing(state));
+    let results = count.into_iter().chain(names).collect::<Vec<_>>().join(": ");
     let outcome = match test.ending {
-        _ if !failures.is_empty() => failures.as_str(),
+        _ if !results.is_empty() => results.as_str(),
+        Ending::Passed => "passed",
         Ending::Failed => "failed",
         Ending::Interrupted => "interrupted",
-        Ending::Passed | Ending::Unknown => "outcome not reported",
+        Ending::Unknown => "outcome not reported",
     };
-    Some(format!("Last test run: `{}` → {outcome}", cut(&piece(&test.command), TEST_BYTES_MAX)))
+    let edited = state.files.iter().filter(|file| file.at > test.at).count();
+    let edited =
+        if edited > 0 { format!("; {} edited since", text::counted(edited, "file")) } else { String::new() };
+    Some(format!("Last test run: `{}` → {outcome}{edited}", cut(&piece(&test.command), TEST_BYTES_MAX)))
+}
+
+/// The last command that failed and did not pass since, if no other line names it.
+fn failed(state: &State) -> Option<String> {
+    let failed = state.failed.as_ref()?;
+    let is_test = state.test.as_ref().is_some_and(|test| test.command == failed.text);
+    let is_shown = is_test || state.last.iter().any(|last| is_run_of(&last.text, &failed.text));
+    (!is_shown).then(|| format!("Failed, and not passed since: `{}`", piece(&failed.text)))
 }
 
 fn edited(state: &State) -> Option<String> {
     let newest = state.files.iter().rev().take(FILES_SHOWN_MAX);
     let files: Vec<String> =
         newest.map(|file| format!("{} +{} −{}", path(state, &file.path), file.added, file.removed)).collect();
-    let more = state.files.len().saturating_sub(files.len());
-    let more = if more > 0 { format!(" · and {more} more") } else { String::new() };
+    let more = and_more(state.files.len().saturating_sub(files.len()));
+    let more = more.map_or(String::new(), |more| format!(" · {more}"));
     // Paths below it are shown without it.
     let is_below = |folder: &str, path: &str| text::below(folder, path).is_some() || !path.starts_with('/');
     let has_below = |folder: &&str| state.files.iter().any(|file| is_below(folder, &file.path));
@@ -336,9 +408,10 @@ fn others(world: &World) -> Vec<String> {
 }
 
 /// The calls that had begun, the newest first.
-fn calls(state: &State) -> Vec<String> {
+fn calls(state: &State, world: &World) -> Vec<String> {
     let line = |call: &CallState| {
-        format!("Unknown outcome: {} `{}` had begun", cut(&piece(&call.tool), 40), short(&call.what))
+        let (tool, when) = (cut(&piece(&call.tool), 40), clock(call.at, world.now));
+        format!("Unknown outcome: {tool} `{}` had begun {when}", short(&call.what))
     };
     let mut lines: Vec<String> = state.under_way.iter().rev().take(CALLS_SHOWN_MAX).map(line).collect();
     let unkept = state.calls_unkept as usize;
@@ -348,6 +421,15 @@ fn calls(state: &State) -> Vec<String> {
         lines.push(format!("Unknown outcome: {more} more calls had begun earlier{unkept}"));
     }
     lines
+}
+
+/// The last call of each other piece of work of which only the beginning is known.
+fn calls_of_others(world: &World) -> Vec<String> {
+    let line = |other: &Unfinished| {
+        let call = short(other.call.as_ref()?);
+        Some(format!("Unknown outcome: `{call}` had begun, in work {}", other.id))
+    };
+    world.others.iter().filter_map(line).take(OTHER_CALLS_SHOWN_MAX).collect()
 }
 
 fn waiting(state: &State) -> Option<String> {
@@ -360,46 +442,57 @@ fn waiting(state: &State) -> Option<String> {
         .filter(|gate| gate.standing != Standing::Passed)
         .map(|gate| {
             let word = if gate.standing == Standing::Failed { "failed" } else { "pending" };
-            format!("{} {word}", piece(&gate.name))
+            let text = gate.text.as_ref().map_or(String::new(), |text| format!(": {}", piece(text)));
+            format!("{} {word}{text}", piece(&gate.name))
         })
         .collect();
     (!gates.is_empty()).then(|| format!("Gates: {}", gates.join("; ")))
 }
 
-/// The line about what has changed since this work stopped: the commit and the files.
+/// The line about the checkout: its commit beside that at the beginning of the work, and the files that changed since.
 fn changed(state: &State, world: &World) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
-    for file in &state.files {
-        let seen = world.files.iter().find(|seen| seen.path == file.path);
-        match (seen, &file.digest) {
-            (Some(seen), _) if seen.digest.is_none() => {
-                parts.push(format!("{} is gone", path(state, &file.path)));
-            }
-            (Some(seen), Some(left)) if seen.digest.as_ref() != Some(left) => {
-                parts.push(format!("{} (not by this work)", path(state, &file.path)));
-            }
-            _ => {}
-        }
-    }
-    parts.truncate(FILES_SHOWN_MAX);
     let short = |commit: &str| text::cut_bytes(commit, 12).to_owned();
     let head = match (&state.commit, &world.commit) {
         (Some(then), Some(now)) if then != now => {
-            Some(format!("HEAD {} then, {} now", short(then), short(now)))
+            Some(format!("HEAD {}, {} when it began", short(now), short(then)))
         }
-        (Some(then), Some(_)) => Some(format!("HEAD {} as then", short(then))),
+        (Some(then), Some(_)) => Some(format!("HEAD {} as when it began", short(then))),
         _ => None,
     };
-    let parts: Vec<String> = head.into_iter().chain(parts).collect();
-    (!parts.is_empty()).then(|| format!("Since then: {}", parts.join("; ")))
+    let parts: Vec<String> = head.into_iter().chain(changed_files(state, world)).collect();
+    (!parts.is_empty()).then(|| format!("Checkout now: {}", parts.join("; ")))
+}
+
+/// What became of the files that the work edited, as far as they were examined.
+fn changed_files(state: &State, world: &World) -> Vec<String> {
+    let (mut changed, mut same) = (Vec::new(), 0);
+    for file in &state.files {
+        let seen = world.files.iter().find(|seen| seen.path == file.path);
+        match (seen.map(|seen| &seen.digest), &file.digest) {
+            (Some(None), _) => changed.push(format!("{} is gone", path(state, &file.path))),
+            (Some(now), Some(_)) if *now != file.digest => {
+                changed.push(format!("{} changed (not by this work)", path(state, &file.path)));
+            }
+            (Some(_), Some(_)) => same += 1,
+            _ => {}
+        }
+    }
+    if same > 0 && same == state.files.len() {
+        return vec!["the edited files are as it left them".to_owned()];
+    }
+    let more = and_more(changed.len().saturating_sub(FILES_SHOWN_MAX));
+    changed.truncate(FILES_SHOWN_MAX);
+    changed.extend(more);
+    changed
 }
 
 fn live(state: &State, world: &World) -> Option<String> {
+    let own: Vec<String> = state.edited_paths().collect();
     let others: Vec<String> = world
         .live
         .iter()
         .filter_map(|other| {
-            let same = other.files.iter().find(|path| state.files.iter().any(|file| file.path == **path))?;
+            let same = other.files.iter().find(|path| own.contains(path))?;
             let minutes = world.now.duration_since(other.active_at).as_secs().max(0) / 60;
             Some(format!(
                 "{} ({minutes} min ago) edited {}",
@@ -424,23 +517,16 @@ fn gaps(state: &State) -> Option<String> {
     Some(format!("Not recorded: {count}{reason}"))
 }
 
-/// The line about what comes next. In a session the last request counts before the plan, in other work after it.
-fn next(work: &Work, state: &State) -> Option<String> {
-    if state.closed.is_some() {
-        return None;
-    }
-    let by_plan = || state.next_step().map(|step| format!("Next by its plan: {}", piece(&step.text)));
-    let by_request = || match (&state.turn_failed, state.lost) {
+/// The line about the turn of the last request, if that broke off.
+fn turn(state: &State) -> Option<String> {
+    match (&state.turn_failed, state.lost) {
+        _ if state.closed.is_some() => None,
         // The headline says it.
         (Some(_), None) => None,
         (Some(failed), Some(_)) => {
             Some(format!("The turn of the last request broke off: {}", piece(&failed.text)))
         }
         (None, _) => state.turn_open.then(|| "The turn of the last request has no end".to_owned()),
-    };
-    match Kind::of(&work.kind) {
-        Kind::Session => by_request().or_else(by_plan),
-        Kind::Task | Kind::General => by_plan().or_else(by_request),
     }
 }
 

@@ -5,6 +5,7 @@
 //! | [`mod@step`] | what happened, in terms common to all agents |
 //! | [`mod@verdict`] | what the output of a test run says |
 //! | [`mod@work`] | what a piece of work and its events are |
+//! | [`mod@limits`] | how much of each there may be |
 //! | [`mod@body`] | which part of an event is stored in its row |
 //! | [`mod@fold`] | what state the events lead to |
 //! | [`mod@hint`] | the text for the next agent, in view of the world |
@@ -44,5 +45,5 @@ pub use state::{
 };
 pub use step::{Ending, Outcome, Planned, Repeat, Standing, Step, Tests};
 pub use verify::{Finding, Verified, continues, is_of_key, is_row_genuine, move_to, verify};
-pub use work::{Entry, Kind, Lease, Status, Work};
+pub use work::{Entry, Lease, Status, Work};
 pub use world::{Action, LiveSession, SeenFile, Unfinished, World};

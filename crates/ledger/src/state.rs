@@ -127,6 +127,16 @@ pub(crate) fn short_path(folder: Option<&str>, path: &str) -> String {
     }
 }
 
+/// A path from the root, as far as the folder is known that it is relative to.
+fn from_root(folder: Option<&str>, path: &str) -> String {
+    match folder.filter(|_| !path.starts_with('/')) {
+        Some(folder) => {
+            format!("{}/{}", folder.trim_end_matches('/'), path.strip_prefix("./").unwrap_or(path))
+        }
+        None => path.to_owned(),
+    }
+}
+
 /// The state of a piece of work, a pure function of its events: see [`crate::fold`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -193,4 +203,12 @@ pub struct State {
     pub late: u64,
     pub closed: Option<Outcome>,
     pub active_at: Option<Timestamp>,
+}
+
+impl State {
+    /// The paths of the edited files from the root, by which two sessions compare theirs: Claude Code names whole paths, Codex
+    /// names them from the folder of its session.
+    pub fn edited_paths(&self) -> impl Iterator<Item = String> {
+        self.files.iter().map(|file| from_root(self.directory.as_deref(), &file.path))
+    }
 }

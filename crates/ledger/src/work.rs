@@ -5,27 +5,9 @@ use cerebro_core::redact::RedactedText;
 
 use crate::{Outcome, Step, mac::Mac};
 
-/// The handler of a piece of work, which decides what comes next from its facts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A session of an agent, created by its first event.
-    Session,
-    /// A task with a goal and steps, begun on purpose.
-    Task,
-    /// Anything else, from this program or a newer one.
-    General,
-}
-
-impl Kind {
-    /// The handler of a kind by its stored name. Every name has one.
-    pub fn of(name: &str) -> Self {
-        match name {
-            "session" => Self::Session,
-            "task" => Self::Task,
-            _ => Self::General,
-        }
-    }
-}
+/// The kind of a session's piece of work, which its first event makes. Every other name is that of a task, which somebody
+/// begins on purpose. All kinds have the same events and are folded alike, so that no kind of a newer program is left out.
+pub const SESSION: &str = "session";
 
 /// The title of a session's piece of work until its first request is known. The request then takes its place.
 pub const UNTITLED: &str = "a session without a request";
@@ -107,7 +89,7 @@ pub struct Work {
     /// Its owner. For anybody else it does not exist.
     pub owner: String,
     pub project: Project,
-    /// The stored name of its kind; [`Kind::of`] gives the handler.
+    /// [`SESSION`], `task`, or any other name.
     pub kind: String,
     pub title: RedactedText,
     /// The caller's own key for it: beginning it twice has no further effect.
@@ -144,6 +126,11 @@ pub struct Work {
 }
 
 impl Work {
+    /// Whether it is a session's own piece of work.
+    pub fn is_session(&self) -> bool {
+        self.kind == SESSION
+    }
+
     /// The holder, if the lease is still running and its agent was not lost.
     pub fn holder(&self, now: Timestamp) -> Option<&str> {
         let lease = self.lease.as_ref().filter(|lease| lease.until > now && !self.lost);
@@ -161,7 +148,7 @@ impl Work {
     pub fn proper_name(&self) -> Option<String> {
         match &self.key {
             Some(key) => Some(key_name(&self.owner, &self.project, key)),
-            None if self.kind == "session" => {
+            None if self.is_session() => {
                 let session = self.session.as_ref().map_or(self.agent.as_str(), SessionId::as_str);
                 Some(session_name(&self.owner, session))
             }
@@ -169,15 +156,22 @@ impl Work {
         }
     }
 
-    /// Whether its name fits its owner, key and session. The project in the name may be a former one: when projects are merged,
-    /// a name that is taken in the other project stays as it was.
+    /// Whether its name fits its owner, key and session. The project in the name may be a former one: see
+    /// [`Self::named_project`].
     pub fn has_fitting_name(&self) -> bool {
-        let (Some(name), Some(key)) = (&self.name, &self.key) else {
-            return self.name.is_none() || self.name == self.proper_name();
-        };
-        let rest = name.strip_prefix(&format!("key\n{}\n", self.owner));
-        let project = rest.and_then(|rest| rest.strip_suffix(&format!("\n{key}")));
-        project.is_some_and(|project| !project.contains('\n'))
+        match (&self.name, &self.key) {
+            (Some(_), Some(_)) => self.named_project().is_some(),
+            (name, _) => name.is_none() || *name == self.proper_name(),
+        }
+    }
+
+    /// The project in the name of a piece of work with a key. When projects are merged, a name that is taken in the other
+    /// project stays as it was. `None` if it has no such name.
+    pub fn named_project(&self) -> Option<Project> {
+        let rest = self.name.as_ref()?.strip_prefix(&format!("key\n{}\n", self.owner))?;
+        let project = rest.strip_suffix(&format!("\n{}", self.key.as_ref()?))?;
+        // As it is stored, or no lookup would find it.
+        Project::parse(project).filter(|stored| stored.as_str() == project)
     }
 }
 

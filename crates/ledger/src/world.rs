@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cerebro_core::domain::{SessionId, Timestamp, WorkId};
 
-use crate::{IntentState, Kind, State, Work};
+use crate::{IntentState, State, Work};
 
 /// The world at the moment of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct Unfinished {
     pub next: Option<String>,
     /// Its effects of unknown outcome.
     pub effects: Vec<IntentState>,
+    /// The last of its calls that had begun and of which no end is known.
+    pub call: Option<String>,
 }
 
 impl Unfinished {
@@ -61,10 +63,11 @@ impl Unfinished {
         let title = if state.title.is_empty() { work.title.as_str() } else { &state.title };
         Self {
             id: work.id,
-            is_task: Kind::of(&work.kind) != Kind::Session,
+            is_task: !work.is_session(),
             title: title.to_owned(),
             next: state.next_step().map(|step| step.text.clone()),
             effects: state.open_intents().cloned().collect(),
+            call: state.under_way.last().map(|call| call.what.clone()),
         }
     }
 }
@@ -82,7 +85,7 @@ pub struct SeenFile {
 pub struct LiveSession {
     pub agent: String,
     pub active_at: Timestamp,
-    /// The files that it edited.
+    /// The files that it edited: [`State::edited_paths`].
     pub files: Vec<String>,
 }
 

@@ -7,4 +7,4 @@ mod serve;
 
 pub use guard::{Guard, OddOrigin, guard, is_loopback};
 pub use listener::BoundedListener;
-pub use serve::serve;
+pub use serve::{serve, serve_until};

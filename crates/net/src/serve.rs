@@ -3,7 +3,7 @@
 //! `axum::serve` has no such bounds: a client that sends a head byte by byte, or never reads its answers, would
 //! keep one of the few places for good.
 
-use std::pin::pin;
+use std::{pin::pin, time::Duration};
 
 use axum::{Router, serve::Listener};
 use hyper::server::conn::http1;
@@ -18,6 +18,27 @@ use super::{
     BoundedListener,
     listener::{BoundedStream, Limits},
 };
+
+/// How long requests under way may take when a listener closes.
+const FINISH_MAX: Duration = Duration::from_secs(5);
+
+/// As [`serve`], but `leaving` also stops it, and it does not wait for requests that take too long.
+pub async fn serve_until(
+    listener: BoundedListener,
+    router: Router,
+    stop: CancellationToken,
+    leaving: impl Future<Output = ()>,
+) {
+    let mut serving = pin!(serve(listener, router, stop.clone()));
+    tokio::select! {
+        () = serving.as_mut() => return,
+        () = stop.cancelled() => {}
+        () = leaving => stop.cancel(),
+    }
+    if tokio::time::timeout(FINISH_MAX, serving).await.is_err() {
+        tracing::debug!("a listener closed before all its requests were answered");
+    }
+}
 
 /// Serves until `stop` is cancelled, and then until the requests under way are answered. Dropping it
 /// ends every connection.
@@ -64,8 +85,6 @@ async fn connection(stream: BoundedStream, router: Router, stop: CancellationTok
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use axum::routing::get;
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},

@@ -26,6 +26,12 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The project of a session that a write begins. What a person does in a named project is in a session of it, not of
+    /// the folder's project.
+    pub(crate) fn home<'a>(&'a self, named: Option<&'a Project>) -> &'a Project {
+        named.filter(|_| self.person).unwrap_or(&self.project)
+    }
+
     /// The origin of a text that the caller writes.
     pub(crate) fn origin(&self) -> Origin {
         if self.person { Origin::Person } else { Origin::Agent }

@@ -176,7 +176,9 @@ impl ServiceError {
     /// Its data, by the names that [`Code`] lists.
     pub fn data(&self) -> Map<String, Value> {
         let facts = match self {
-            Self::Invalid { field, value, .. } => json!({ "argument": field, "value": value }),
+            Self::Invalid { field, value, problem } => {
+                json!({ "argument": field, "value": value, "problem": problem })
+            }
             Self::NoMemory(id) | Self::Deleted(id) | Self::Purged(id) | Self::PurgeForbidden(id) => {
                 json!({ "id": id.as_str() })
             }

@@ -26,7 +26,6 @@
 
 pub mod backup;
 mod base;
-mod cached;
 mod check;
 mod consolidation;
 mod distil;

@@ -39,38 +39,42 @@ impl KnownProjects {
             .await
     }
 
-    /// Whether the write targets a project other than the caller's. If so, the known projects are loaded first, so that
-    /// [`Self::meet`] can notice a new one afterwards.
-    pub(crate) async fn leads_elsewhere(
-        &self,
+    /// What is known before a write into a project other than the caller's; `None` for any other write.
+    pub(crate) async fn before_write<'a>(
+        &'a self,
         project: Option<&Project>,
-        caller: &Caller,
-    ) -> Result<bool, ServiceError> {
-        let elsewhere = project.is_some_and(|project| *project != caller.project);
-        if elsewhere {
-            self.all().await?;
+        caller: &'a Caller,
+    ) -> Result<Option<KnownBefore<'a>>, ServiceError> {
+        match project {
+            Some(project) if *project != caller.project => {
+                Ok(Some(KnownBefore { known: self.all().await?, own: &caller.project }))
+            }
+            _ => Ok(None),
         }
-        Ok(elsewhere)
     }
+}
 
-    /// Whether a project is seen for the first time in a write, and which known ones have a similar name.
-    /// `None` when there is none, or it is the caller's own or known. From then on it is known.
-    pub(crate) async fn meet(
-        &self,
-        project: Option<&Project>,
-        caller: &Caller,
-    ) -> Result<Option<Vec<Project>>, ServiceError> {
-        let Some(project) = project.filter(|project| **project != caller.project) else { return Ok(None) };
-        let mut known = lock(self.all().await?);
+/// The projects that were known before a write into a project other than the caller's.
+pub(crate) struct KnownBefore<'a> {
+    known: &'a Mutex<BTreeSet<Project>>,
+    own: &'a Project,
+}
+
+impl KnownBefore<'_> {
+    /// Whether the project that was written to is seen for the first time, and which known ones have a similar name. `None`
+    /// when there is none, or it is the caller's own or known. From then on it is known.
+    pub(crate) fn meet(&self, project: Option<&Project>) -> Option<Vec<Project>> {
+        let project = project.filter(|project| *project != self.own)?;
+        let mut known = lock(self.known);
         if known.contains(project) {
-            return Ok(None);
+            return None;
         }
         // The caller's own may be meant before anything is saved in it.
-        let own = Some(&caller.project).filter(|own| !known.contains(*own));
+        let own = Some(self.own).filter(|own| !known.contains(*own));
         let near =
             cerebro_core::text::nearest(project.as_str(), known.iter().chain(own).map(Project::as_str));
         let near = near.into_iter().filter_map(Project::parse).collect();
         known.insert(project.clone());
-        Ok(Some(near))
+        Some(near)
     }
 }

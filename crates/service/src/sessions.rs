@@ -74,7 +74,8 @@ pub struct Sessions {
 /// What is held of sessions in memory.
 #[derive(Default)]
 pub(crate) struct Held {
-    /// Sessions known to be live in the store, so that a save need not look.
+    /// Sessions known to be live in the store, so that a save need not look. They are added, and taken out at their end, by who
+    /// holds the writer: otherwise one that just ended could be remembered as live for good.
     pub(crate) live: Mutex<BTreeSet<SessionId>>,
     /// The other homes that are at work on the same database.
     pub(crate) others: Mutex<BTreeSet<String>>,
@@ -87,12 +88,10 @@ impl Sessions {
     pub async fn start(&self, caller: &Caller, request: StartRequest) -> Result<Started, ServiceError> {
         let mut fields = Fields::default();
         let request = Start::read(&mut fields, caller, request);
-        let elsewhere = self.projects.leads_elsewhere(request.project.as_ref(), caller).await?;
+        let known = self.projects.before_write(request.project.as_ref(), caller).await?;
         let (session, resumed) =
             self.base.store.transact(&StartSession { caller, request: &request }).await?;
-        self.remember_live(&session.id);
-        let new_project =
-            if elsewhere { self.projects.meet(Some(&session.project), caller).await? } else { None };
+        let new_project = known.and_then(|known| known.meet(Some(&session.project)));
         Ok(Started { session, resumed, new_project, redacted: fields.redacted() })
     }
 
@@ -107,8 +106,7 @@ impl Sessions {
         id: &SessionId,
         reason: EndReason,
     ) -> Result<Session, ServiceError> {
-        lock(&self.held.live).remove(id);
-        self.base.store.transact(&EndSession { caller, id, reason }).await
+        self.base.store.transact(&EndSession { sessions: self, caller, id, reason }).await
     }
 
     /// Begins or resumes the caller's session if needed, within the write's transaction.
@@ -233,6 +231,7 @@ impl Decision for StartSession<'_> {
 }
 
 struct EndSession<'a> {
+    sessions: &'a Sessions,
     /// Who ends it; a caller can begin an unknown session for that.
     caller: Option<&'a Caller>,
     id: &'a SessionId,
@@ -244,7 +243,8 @@ impl Decision for EndSession<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Session, ServiceError> {
-        let Self { caller, id, reason } = *self;
+        let Self { sessions, caller, id, reason } = *self;
+        lock(&sessions.held.live).remove(id);
         let mut session = match (write.store().sessions().by_id(id).await?, caller) {
             (Some(session), _) => session,
             (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent).await?,

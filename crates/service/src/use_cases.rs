@@ -193,6 +193,26 @@ fn a_session_ends_when_its_connection_has_been_gone_for_half_an_hour() {
 }
 
 #[test]
+fn a_session_that_ends_during_a_write_is_resumed_by_the_next_one() {
+    with_service(Settings::default(), Timestamp::now, async |service| {
+        save(&service, "It begins the session").await;
+        let id = caller().session;
+        // The prompt waits for the writer, and the end of its session behind it.
+        let writer = service.base.store.pause().await;
+        let by = caller();
+        let (saved, ended, ()) = tokio::join!(
+            service.memories.save_prompt(&by, None, "Mend the flaky test."),
+            service.sessions.end(Some(&by), &id, EndReason::Disconnected),
+            async { drop(writer) },
+        );
+        assert!(saved.unwrap().created && ended.unwrap().ended_at.is_some());
+        save(&service, "It is not over").await;
+        let sessions = service.sessions.latest(None, None, None, 10).await.unwrap();
+        assert_eq!(sessions.iter().map(|session| session.ended_at).collect::<Vec<_>>(), [None]);
+    });
+}
+
+#[test]
 fn moments_rise_when_the_clock_goes_back() {
     with_service(Settings::default(), TestClock::<2>::now, async |service| {
         let first = save(&service, "Before the clock went back").await;

@@ -7,7 +7,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError,
     read::{Vars, one},
-    row::{self, datetime, memory_id, memory_record, signed},
+    row::{self, datetime, memory_id, memory_record, signed, size},
     statement,
 };
 use cerebro_anchors::{Anchor, Digest, Pinned};
@@ -63,7 +63,7 @@ impl TryFrom<AnchorRow> for Anchor {
         let digest = |text: &str| Digest::parse(text).ok_or_else(|| row::malformed("anchor", "digest", text));
         let symbol = match (row.name, row.digest) {
             (Some(name), Some(bytes)) => {
-                let length = usize::try_from(row.bytes.unwrap_or_default()).unwrap_or_default();
+                let length = row.bytes.map_or(0, size);
                 Some(Pinned { name, bytes: length, digest: digest(&bytes)? })
             }
             _ => None,
@@ -102,7 +102,7 @@ impl Anchors<'_> {
         let put = one(self.0.changed::<bool>("anchor", statement::ANCHOR_PUT, vars).await?);
         // A purge that committed after the memory was read did not see the new row.
         let vars = Vars::new().with("memory", memory_record(memory));
-        self.0.retry_on_conflict(statement::ANCHOR_OF_GONE, vars).await?;
+        self.0.execute(statement::ANCHOR_OF_GONE, vars).await?;
         Ok(put.unwrap_or(false))
     }
 

@@ -4,7 +4,7 @@ use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Page, Table, Vars, one},
+    read::{Vars, Walk, one},
     row::{own_key, signed, unsigned},
     statement,
 };
@@ -54,10 +54,10 @@ noun! {
     artifacts: Artifacts
 }
 
-impl Artifacts<'_> {
-    /// A page of all artifacts in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Artifact>, StoreError> {
-        self.0.page::<ArtifactRow, _>(Table::Artifact, after, limit).await
+impl<'a> Artifacts<'a> {
+    /// All artifacts in order of id, `limit` at a time.
+    pub fn walk(self, limit: usize) -> Walk<'a, Artifact> {
+        Walk::over::<ArtifactRow>(self.0, "artifact", limit)
     }
 
     /// An artifact.

@@ -6,10 +6,10 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{
-        Guarded, datetime, held, key, malformed, memory_id, memory_record, project, signed, small, timestamp,
-        unsigned,
+        Guarded, datetime, held, key, malformed, memory_id, memory_record, project, signed, size, small,
+        timestamp, unsigned,
     },
     statement,
 };
@@ -165,10 +165,6 @@ struct Row {
     dropped: Option<i64>,
 }
 
-fn counted(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
 /// A count that rows lack if they are older than the schema that introduced it.
 fn counted_of(count: Option<i64>) -> u64 {
     count.map_or(0, unsigned)
@@ -195,7 +191,7 @@ impl From<&StoredStep> for StepRow {
             why: step.why.clone(),
             outcome: outcome.map(|outcome| outcome.as_str().to_owned()),
             after: after.map(signed),
-            tags: before.map(|before| counted(before.tags)),
+            tags: before.map(|before| signed(before.tags as u64)),
             repeated: before.map(|before| i64::from(before.duplicate_count)),
             seen_at: before.map(|before| datetime(before.last_seen_at)),
             project: insight.as_ref().map(|insight| insight.project.as_str().to_owned()),
@@ -212,7 +208,7 @@ impl TryFrom<StepRow> for StoredStep {
     fn try_from(row: StepRow) -> Result<Self, StoreError> {
         let before = match (row.tags, row.repeated, row.seen_at) {
             (Some(tags), Some(repeated), Some(seen_at)) => Some(BeforeUnion {
-                tags: usize::try_from(tags).unwrap_or_default(),
+                tags: size(tags),
                 duplicate_count: small(repeated),
                 last_seen_at: timestamp(seen_at),
             }),
@@ -254,8 +250,8 @@ impl Row {
             applied_at: cycle.applied_at.map(datetime),
             undone_at: cycle.undone_at.map(datetime),
             version: signed(cycle.version) + 1,
-            size: counted(cycle.steps.len()),
-            done: counted(cycle.count(StepOutcome::Done)),
+            size: signed(cycle.steps.len() as u64),
+            done: signed(cycle.count(StepOutcome::Done) as u64),
             steps: cycle.steps.iter().map(StepRow::from).collect(),
             asked: Some(cycle.asked.topics.clone()),
             requests: Some(signed(cycle.asked.spent.requests)),
@@ -354,11 +350,6 @@ impl<'a> Cycles<'a> {
         let vars = Vars::new().with("memory", memory_record(memory));
         let derived: Vec<RecordId> = self.0.values(CYCLE, statement::CYCLE_DERIVED, vars).await?;
         derived.into_iter().map(|id| memory_id(CYCLE, id)).collect()
-    }
-
-    /// A page of all consolidations in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredCycle>, StoreError> {
-        self.0.page_of::<Row, _>(CYCLE, after, limit).await
     }
 
     /// All consolidations in order of id, `limit` at a time.

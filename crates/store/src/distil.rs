@@ -9,7 +9,7 @@ use super::{
     arrangement::TABLE as ARRANGEMENTS,
     changes::{CommitScript, NewEvent, Part},
     history,
-    read::{Page, Table, Vars, Walk, one, take},
+    read::{Vars, Walk, one, take},
     row::{Put, datetime, held, malformed, memory_id, memory_record, own_key, small, timestamp, unsigned},
     statement::{self, Statement},
 };
@@ -326,11 +326,6 @@ impl<'a> Candidates<'a> {
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Candidate>, StoreError> {
         self.0.select::<CandidateRow, _>(TABLE, statement, vars).await
-    }
-
-    /// A page of all candidates in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Candidate>, StoreError> {
-        self.0.page::<CandidateRow, _>(Table::Candidate, after, limit).await
     }
 
     /// All candidates in order of id, `limit` at a time.

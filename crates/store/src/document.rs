@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{
         Put, datetime, held, key, malformed, named_flags, own_key, project as project_of, signed, small,
         timestamp, unsigned,
@@ -318,11 +318,6 @@ impl<'a> Documents<'a> {
         self.select(statement, vars).await
     }
 
-    /// A page of all documents in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Document>, StoreError> {
-        self.0.page_of::<DocumentRow, _>(TABLE, after, limit).await
-    }
-
     /// All documents in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Document> {
         Walk::over::<DocumentRow>(self.0, TABLE, limit)
@@ -339,11 +334,6 @@ noun! {
 }
 
 impl<'a> Chunks<'a> {
-    /// A page of all chunks in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<DocumentChunk>, StoreError> {
-        self.0.page_of::<ChunkRow, _>(CHUNKS, after, limit).await
-    }
-
     /// All chunks in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, DocumentChunk> {
         Walk::over::<ChunkRow>(self.0, CHUNKS, limit)

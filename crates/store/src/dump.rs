@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use surrealdb::types::Variables;
 
-use super::{Dump, Engine, Script, Store, StoreError, foreign, identity, migrate, statement};
+use super::{Dump, Engine, Script, Store, StoreError, foreign, identity, migrate, row::unsigned, statement};
 
 /// The number of rows in each table, by name.
 pub type RowCounts = BTreeMap<String, u64>;
@@ -68,6 +68,6 @@ async fn row_counts(engine: &Engine) -> Result<RowCounts, StoreError> {
         |error: surrealdb::Error| StoreError::Row { table: "row_counts", reason: error.to_string() };
     let mut results = engine.run(statement::ROW_COUNTS, Variables::new()).await?;
     let counts: Option<BTreeMap<String, i64>> = results.take(0).map_err(malformed)?;
-    let count = |(table, rows): (String, i64)| (table, u64::try_from(rows).unwrap_or_default());
+    let count = |(table, rows): (String, i64)| (table, unsigned(rows));
     Ok(counts.unwrap_or_default().into_iter().map(count).collect())
 }

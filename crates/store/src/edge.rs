@@ -184,7 +184,7 @@ impl Edges<'_> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Edge>, StoreError> {
-        let rows: Page<RawEdge> = self.0.page::<EdgeRow, _>(table, after, limit).await?;
+        let rows: Page<RawEdge> = self.0.page::<EdgeRow, _>(table.as_str(), after, limit).await?;
         let edge = |(id, RawEdge { from, to, at }): (String, RawEdge)| {
             // Rows name an exchange by the key of its id.
             let to = if table == Table::Cites { history::exchange_id(&to)?.to_string() } else { to };

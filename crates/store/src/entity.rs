@@ -48,7 +48,6 @@ impl Entities<'_> {
         let vars = Vars::new()
             .with("memory", memory_record(memory))
             .with("entities", entities.iter().map(row).collect::<Vec<EntityRow>>());
-        self.0.retry_on_conflict(statement::ENTITY_PUT, vars).await?;
-        Ok(())
+        self.0.execute(statement::ENTITY_PUT, vars).await
     }
 }

@@ -143,7 +143,5 @@ pub(super) fn last_of(results: &mut IndexedResults, index: usize) -> Result<(u64
         at: surrealdb::types::Datetime,
     }
     let last = one(take::<Last>("event", results, index)?);
-    Ok(last.map_or((0, Timestamp::UNIX_EPOCH), |last| {
-        (u64::try_from(last.seq).unwrap_or(0), timestamp(last.at))
-    }))
+    Ok(last.map_or((0, Timestamp::UNIX_EPOCH), |last| (unsigned(last.seq), timestamp(last.at))))
 }

@@ -58,13 +58,13 @@ impl Part for FormerChanges {
 /// For each project, the projects that were merged into it.
 pub(super) type Merges = BTreeMap<Project, BTreeSet<Project>>;
 
-/// A project's name and its former names, through several merges; its present name comes first.
-fn names_of(merges: &Merges, project: &Project) -> Vec<Project> {
+/// A project's name and its former names, through several merges, at most `most`; its present name comes first.
+fn names_of(merges: &Merges, project: &Project, most: usize) -> Vec<Project> {
     let mut names = vec![project.clone()];
     let mut next = 0;
     while let Some(name) = names.get(next) {
         let before = merges.get(name).into_iter().flatten().filter(|before| !names.contains(before));
-        let room = NAMES_MAX - names.len();
+        let room = most - names.len();
         let before: Vec<Project> = before.take(room).cloned().collect();
         names.extend(before);
         next += 1;
@@ -87,21 +87,27 @@ impl Projects<'_> {
     pub async fn former_names(self, project: &Project) -> Result<Vec<Project>, StoreError> {
         let merges = self.merges().await?;
         // The present name comes first.
-        Ok(names_of(&merges, project).split_off(1))
+        Ok(names_of(&merges, project, NAMES_MAX).split_off(1))
+    }
+
+    /// Whether a project once had a name.
+    pub async fn had_name(self, project: &Project, name: &Project) -> Result<bool, StoreError> {
+        let merges = self.merges().await?;
+        Ok(names_of(&merges, project, MERGES_MAX + 1).split_off(1).contains(name))
     }
 
     /// A scope, and the same one under each former name of its project, at most [`NAMES_MAX`] in all.
     pub(super) async fn under_former_names(self, of: &Scope) -> Result<Vec<Scope>, StoreError> {
         let Some(project) = of.project() else { return Ok(vec![Scope::Personal]) };
         let merges = self.merges().await?;
-        Ok(names_of(&merges, project).into_iter().map(Scope::Project).collect())
+        Ok(names_of(&merges, project, NAMES_MAX).into_iter().map(Scope::Project).collect())
     }
 
     async fn merges(self) -> Result<Arc<Merges>, StoreError> {
-        if let Some(merges) = self.0.former.held() {
-            return Ok(merges);
-        }
-        let changes = self.0.former.changes();
+        let ticket = match self.0.former.get() {
+            Ok(merges) => return Ok(merges),
+            Err(ticket) => ticket,
+        };
         let vars = Vars::new().limit(MERGES_MAX);
         let mut merges = Merges::new();
         for row in self.0.values::<Row>("former_project", statement::FORMER_LIST, vars).await? {
@@ -109,12 +115,8 @@ impl Projects<'_> {
             let (name, into) = (of(&row.name)?, of(&row.into)?);
             merges.entry(into).or_default().insert(name);
         }
-        let merges = Arc::new(merges);
         // Another home may merge projects at any time.
-        if !self.0.is_shared() {
-            self.0.former.hold(&merges, changes);
-        }
-        Ok(merges)
+        Ok(if self.0.is_shared() { Arc::new(merges) } else { self.0.former.keep(ticket, merges) })
     }
 }
 
@@ -130,12 +132,13 @@ mod tests {
             merges.entry(project(into)).or_default().insert(project(name));
         }
         let names = |of: &str| -> Vec<String> {
-            names_of(&merges, &project(of)).iter().map(ToString::to_string).collect()
+            names_of(&merges, &project(of), NAMES_MAX).iter().map(ToString::to_string).collect()
         };
         assert_eq!(names("c"), ["c", "b", "x", "a"]);
         assert_eq!(names("b"), ["b", "a", "c", "x"]);
         assert_eq!(names("y"), ["y"]);
         let many: BTreeSet<Project> = (0..200).map(|n| project(&format!("p{n}"))).collect();
-        assert_eq!(names_of(&Merges::from([(project("all"), many)]), &project("all")).len(), NAMES_MAX);
+        let merges = Merges::from([(project("all"), many)]);
+        assert_eq!(names_of(&merges, &project("all"), NAMES_MAX).len(), NAMES_MAX);
     }
 }

@@ -12,8 +12,8 @@ use surrealdb::types::{Bytes, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, StoredModel, packed,
-    read::{Vars, one},
-    row::{JobRow, datetime, key, memory_id, memory_record, small, timestamp},
+    read::{Vars, one, take},
+    row::{JobRow, datetime, key, memory_id, memory_record, size, small, timestamp},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
@@ -189,12 +189,6 @@ struct Row {
 }
 
 #[derive(SurrealValue)]
-struct Held {
-    job: RecordId,
-    fencing_token: i64,
-}
-
-#[derive(SurrealValue)]
 struct PutVector {
     id: RecordId,
     packed: RecordId,
@@ -248,6 +242,14 @@ impl Row {
             error: self.error,
         })
     }
+}
+
+/// The parameters by which a statement finds a job, and the lease that must still be held.
+fn leased(owner: &str, job: &Job) -> Vars {
+    Vars::new()
+        .with("owner", owner)
+        .with("fencing_token", job.fencing_token)
+        .with("job", job.kind.record(&job.subject))
 }
 
 noun! {
@@ -310,10 +312,7 @@ impl Jobs<'_> {
                 }
             })
             .collect();
-        let vars = Vars::new()
-            .with("owner", owner)
-            .with("fencing_token", job.fencing_token)
-            .with("job", job.kind.record(&job.subject))
+        let vars = leased(owner, job)
             .with("memory", memory_record(memory))
             .with("queued", i64::from(job.revision))
             .with("revision", i64::from(revision))
@@ -330,11 +329,7 @@ impl Jobs<'_> {
 
     /// Ends a job that is done, or for which there is nothing to do.
     pub async fn end(self, owner: &str, job: &Job) -> Result<(), StoreError> {
-        let vars = Vars::new()
-            .with("owner", owner)
-            .with("fencing_token", job.fencing_token)
-            .with("job", job.kind.record(&job.subject));
-        self.0.retry_on_conflict(statement::JOB_END, vars).await.map(drop)
+        self.0.execute(statement::JOB_END, leased(owner, job)).await
     }
 
     /// Records that a job failed. It is retried at a moment, or given up if there is none.
@@ -347,44 +342,29 @@ impl Jobs<'_> {
     ) -> Result<(), StoreError> {
         let state = if again.is_some() { JobState::Queued } else { JobState::Dead };
         let reason = text::cut_chars(&text::one_line(reason), ERROR_CHARS_MAX).into_owned();
-        let vars = Vars::new()
+        let vars = leased(owner, job)
             .with("state", state.as_str())
             .at("due", again.unwrap_or(self.0.now()))
-            .with("error", Some(reason))
-            .with("forgive", false);
-        self.put_back(owner, std::slice::from_ref(job), vars).await
+            .with("error", reason);
+        self.0.execute(statement::JOB_FAIL, vars).await
     }
 
-    /// Gives leased jobs back without counting the attempt.
-    pub async fn release(self, owner: &str, jobs: &[Job]) -> Result<(), StoreError> {
-        if jobs.is_empty() {
-            return Ok(());
-        }
-        let vars = Vars::new()
-            .with("state", JobState::Queued.as_str())
-            .at("due", self.0.now())
-            .with("error", None::<String>)
-            .with("forgive", true);
-        self.put_back(owner, jobs, vars).await
-    }
-
-    /// Ends the leases of jobs. `vars` has their new state, when they are due, why, and whether the attempt counts.
-    async fn put_back(self, owner: &str, jobs: &[Job], vars: Vars) -> Result<(), StoreError> {
-        let held = |job: &Job| Held { job: job.kind.record(&job.subject), fencing_token: job.fencing_token };
-        let vars = vars.with("owner", owner).list("jobs", jobs.iter().map(held));
-        self.0.retry_on_conflict(statement::JOB_PUT_BACK, vars).await.map(drop)
+    /// Gives back all jobs that an owner holds, without counting the attempts.
+    pub async fn release(self, owner: &str) -> Result<(), StoreError> {
+        let vars = Vars::new().with("owner", owner).at("now", self.0.now());
+        self.0.execute(statement::JOB_RELEASE, vars).await
     }
 
     /// Extends all leases of an owner.
     pub async fn renew(self, owner: &str, until: Timestamp) -> Result<(), StoreError> {
         let vars = Vars::new().with("owner", owner).at("until", until);
-        self.0.retry_on_conflict(statement::JOB_RENEW, vars).await.map(drop)
+        self.0.execute(statement::JOB_RENEW, vars).await
     }
 
     /// Queues again the jobs that earlier processes of this writer held when they ended.
     pub async fn requeue_orphaned(self) -> Result<(), StoreError> {
         let vars = Vars::new().with("writer", format!("{}/", self.0.writer)).at("now", self.0.now());
-        self.0.retry_on_conflict(statement::JOB_ORPHANS, vars).await.map(drop)
+        self.0.execute(statement::JOB_ORPHANS, vars).await
     }
 
     /// The number of jobs by state.
@@ -396,11 +376,10 @@ impl Jobs<'_> {
             dead: i64,
         }
         let rows: Vec<Row> = self.0.values("job", statement::JOB_COUNTS, Vars::new()).await?;
-        let count = |n: i64| usize::try_from(n).unwrap_or(0);
         Ok(one(rows).map_or_else(JobCounts::default, |row| JobCounts {
-            queued: count(row.queued),
-            leased: count(row.leased),
-            dead: count(row.dead),
+            queued: size(row.queued),
+            leased: size(row.leased),
+            dead: size(row.dead),
         }))
     }
 
@@ -446,7 +425,7 @@ impl Jobs<'_> {
     ) -> Result<(), StoreError> {
         let mut row = JobRow::queued(kind, subject, revision, self.0.now());
         row.payload = payload.map(serde_json::Value::Object);
-        self.0.retry_on_conflict(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
+        self.0.execute(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await
     }
 
     /// Queues jobs about subjects. An existing job of the same kind and subject stays as it is, even a dead letter.
@@ -457,7 +436,7 @@ impl Jobs<'_> {
         let due = self.0.now();
         let jobs: Vec<JobRow> =
             subjects.iter().map(|subject| JobRow::queued(kind, subject, 0, due)).collect();
-        self.0.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await.map(drop)
+        self.0.execute(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await
     }
 
     /// Makes jobs due that wait for another attempt.
@@ -467,11 +446,11 @@ impl Jobs<'_> {
         }
         let jobs: Vec<RecordId> = subjects.iter().map(|subject| kind.record(subject)).collect();
         let vars = Vars::new().with("jobs", jobs).at("now", self.0.now());
-        self.0.retry_on_conflict(statement::JOB_HASTEN, vars).await.map(drop)
+        self.0.execute(statement::JOB_HASTEN, vars).await
     }
 
-    /// Reads a page of memories after an id and queues the live ones that lack vectors of their revision. Returns
-    /// where the page ended (`None` after the last one) and how many were queued.
+    /// Reads a page of memories after an id and queues jobs about the live ones that lack vectors of their revision; an
+    /// existing job stays as it is. Returns where the page ended (`None` after the last one) and how many lack them.
     pub async fn queue_missing(
         self,
         model: &StoredModel,
@@ -479,31 +458,17 @@ impl Jobs<'_> {
         limit: usize,
     ) -> Result<(Option<MemoryId>, usize), StoreError> {
         #[derive(SurrealValue)]
-        struct Row {
-            id: RecordId,
-            revision: i64,
-            live: bool,
+        struct Page {
+            last: Option<RecordId>,
+            missing: i64,
         }
         let after = after.map_or_else(|| RecordId::new("memory", ""), memory_record);
-        let vars = Vars::new().with("after", after).limit(limit);
-        let rows: Vec<Row> = self.0.values("memory", statement::MEMORY_IDS, vars).await?;
-        let Some(last) = rows.last() else { return Ok((None, 0)) };
-        let last = memory_id("memory", last.id.clone())?;
-        let live: Vec<(MemoryId, i64)> = rows
-            .into_iter()
-            .filter(|row| row.live)
-            .map(|row| Ok((memory_id("memory", row.id)?, row.revision)))
-            .collect::<Result<_, StoreError>>()?;
-        let have = self.0.vectors().revisions_of(model, live.iter().map(|(id, _)| id)).await?;
-        let missing = live.into_iter().filter(|(id, revision)| have.get(id) != Some(revision));
-        let jobs: Vec<JobRow> = missing
-            .map(|(id, revision)| JobRow::queued(JobKind::Embed, &id.into(), small(revision), self.0.now()))
-            .collect();
-        let count = jobs.len();
-        if count > 0 {
-            self.0.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await?;
-        }
-        Ok((Some(last), count))
+        let vars = Vars::new().with("after", after).limit(limit).at("now", self.0.now());
+        let mut results = self.0.models().execute(model, statement::JOB_PUT_MISSING, vars).await?;
+        let Some(Page { last: Some(last), missing }) = one(take("job", &mut results, 0)?) else {
+            return Ok((None, 0));
+        };
+        Ok((Some(memory_id("memory", last)?), size(missing)))
     }
 }
 

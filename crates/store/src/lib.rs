@@ -3,9 +3,9 @@
 //! [`Store`] is the whole: it opens, closes, commits, dumps and restores. What it holds is divided by noun. Each noun
 //! has a file, and a type that borrows the store and has the noun's queries: `store.memories()` is a [`Memories`], and
 //! `store.jobs().lease(..)` leases jobs. The methods of all nouns use the same words: `by_id` reads one row and `by_ids`
-//! several, `latest` gives the newest first, `walk` goes through all rows in order of id, and `page` reads the rows after
-//! an id. They return values of [`cerebro_core::domain`]. All of them fail if the database fails; the documentation of one
-//! names the errors only where there are others.
+//! several, `latest` gives the newest first, and `walk` goes through all rows in order of id, or reads a page of them. They
+//! return values of [`cerebro_core::domain`]. All of them fail if the database fails; the documentation of one names the
+//! errors only where there are others.
 //!
 //! Derived rows (vectors, relations, anchors, signs, jobs under way) are also written there, because they have no
 //! events. Everything else is written through [`Store::transact`]. It holds the one writer of this process from the
@@ -32,7 +32,6 @@ macro_rules! noun {
 mod anchor;
 mod arrangement;
 mod artifact;
-mod cache;
 mod changes;
 mod checkpoint;
 mod citation;
@@ -128,7 +127,7 @@ pub use vector::{StoredVector, Vectors};
 pub use work::{StoredEvent, StoredWork, Stray, WorkList, Works};
 pub use worker::Worker;
 
-use cerebro_core::domain::Timestamp;
+use cerebro_core::{domain::Timestamp, sync::Cached};
 
 /// The name under which the only writer of an embedded store numbers its events.
 const EMBEDDED_WRITER: &str = "local";
@@ -161,8 +160,8 @@ pub struct Store {
     /// Knows which keys tombstones have.
     held_keys: text_key::HeldKeys,
     /// Knows the former names of projects.
-    former: cache::Cache<former::Merges>,
-    forgotten_texts: cache::Cache<ForgottenTexts>,
+    former: Cached<former::Merges>,
+    forgotten_texts: Cached<ForgottenTexts>,
     /// Knows the last rows of work.
     held_works: work::HeldWorks,
 }
@@ -214,8 +213,8 @@ impl Store {
             disk_failed: tokio::sync::Notify::new(),
             key_maker: text_key::KeyMaker::new(id.as_bytes()),
             held_keys: text_key::HeldKeys::default(),
-            former: cache::Cache::default(),
-            forgotten_texts: cache::Cache::default(),
+            former: Cached::default(),
+            forgotten_texts: Cached::default(),
             held_works: work::HeldWorks::default(),
             id,
             writer,

@@ -14,7 +14,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Tombstone, Why, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    read::{Page, Table, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{
         BodyRow, Guarded, datetime, held, malformed, memory_id, memory_record, session_id, session_record,
         signed, small, taint, timestamp, unsigned, validity,
@@ -490,11 +490,6 @@ impl<'a> Memories<'a> {
         }
         found.truncate(limit);
         Ok(found)
-    }
-
-    /// A page of all memories in order of id, deleted ones included.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Memory>, StoreError> {
-        self.0.page::<MemoryRow, _>(Table::Memory, after, limit).await
     }
 
     /// All memories in order of id, deleted ones included, `limit` at a time.

@@ -135,7 +135,8 @@ async fn migrate_once(engine: &Engine) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Applies some migrations in one transaction.
+/// Applies some migrations in one transaction. Each is recorded before its script runs: if another process has made it since
+/// this one looked, that is a conflict, and not a fault of a script whose work is done already.
 async fn apply(engine: &Engine, migrations: &[Migration]) -> Result<(), StoreError> {
     let mut text = String::from("BEGIN;\n");
     for Migration { version, name, text: script } in migrations {
@@ -143,7 +144,7 @@ async fn apply(engine: &Engine, migrations: &[Migration]) -> Result<(), StoreErr
         // None of these values comes from outside.
         let (checksum, record) = (checksum(script), statement::MIGRATION_RECORD.text);
         let bound = format!("LET $version = {version}; LET $name = '{name}'; LET $checksum = '{checksum}';");
-        text.extend([*script, "\n", bound.as_str(), "\n", record, "\n"]);
+        text.extend([bound.as_str(), "\n", record, "\n", *script, "\n"]);
     }
     text.push_str("COMMIT;");
     Ok(engine.script("migration", &text, Variables::new()).await.map(drop)?)
@@ -184,6 +185,20 @@ mod tests {
                 );
                 engine.close().await.unwrap();
             }
+        });
+    }
+
+    #[test]
+    fn a_migration_that_another_process_made_meanwhile_is_a_conflict() {
+        let dir = tempfile::tempdir().unwrap();
+        run(async {
+            let engine = Engine::open(dir.path()).await.unwrap();
+            migrate(&engine).await.unwrap();
+            for migration in MIGRATIONS {
+                let again = apply(&engine, std::slice::from_ref(migration)).await;
+                assert!(matches!(again, Err(StoreError::Conflict)), "{}: {again:?}", migration.name);
+            }
+            engine.close().await.unwrap();
         });
     }
 

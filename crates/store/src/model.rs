@@ -1,13 +1,15 @@
 //! The embedding models whose vectors the store holds. Each has a table of its own for its vectors.
 
 use sha2::{Digest, Sha256};
-use surrealdb::types::{RecordId, SurrealValue, Variables};
+use surrealdb::{
+    IndexedResults,
+    types::{RecordId, SurrealValue, Variables},
+};
 
 use super::{
     Engine, Store, StoreError,
     read::{Vars, take},
-    retry::Attempts,
-    row::datetime,
+    row::{datetime, signed, size},
     statement::{self, Statement},
 };
 
@@ -72,7 +74,7 @@ impl TryFrom<ModelRow> for StoredModel {
 
     fn try_from(row: ModelRow) -> Result<Self, StoreError> {
         let state = if row.state == "active" { ModelState::Active } else { ModelState::Building };
-        let model = Self::new(&row.name, usize::try_from(row.dimension).unwrap_or(0), state);
+        let model = Self::new(&row.name, size(row.dimension), state);
         if model.table != row.table {
             let reason =
                 format!("`{}` names the table `{}`, its own is `{}`", row.name, row.table, model.table);
@@ -128,56 +130,51 @@ impl Models<'_> {
 
     /// Makes the table of a model and records the model.
     pub async fn add(self, model: &StoredModel) -> Result<(), StoreError> {
-        self.run(model, statement::VECTOR_TABLE, Vars::new()).await?;
+        self.execute(model, statement::VECTOR_TABLE, Vars::new()).await?;
         let state = if model.state == ModelState::Active { "active" } else { "building" };
         let row = ModelRow {
             name: model.name.clone(),
-            dimension: i64::try_from(model.dimension).unwrap_or(i64::MAX),
+            dimension: signed(model.dimension as u64),
             table: model.table.clone(),
             state: state.to_owned(),
             at: datetime(self.0.now()),
         };
         let vars = Vars::new().with("id", model.record()).with("row", row);
-        self.0.retry_on_conflict(statement::MODEL_PUT, vars).await.map(drop)
+        self.0.execute(statement::MODEL_PUT, vars).await
     }
 
     /// Makes searches use this model from now on. The vectors of the one before stay.
     pub async fn activate(self, model: &StoredModel) -> Result<(), StoreError> {
         let vars = Vars::new().with("id", model.record()).at("now", self.0.now());
-        self.0.retry_on_conflict(statement::MODEL_SWITCH, vars).await.map(drop)
+        self.0.execute(statement::MODEL_SWITCH, vars).await
     }
 
     /// Removes a model and its vectors.
     pub async fn drop_with_vectors(self, model: &StoredModel) -> Result<(), StoreError> {
-        let mut attempts = Attempts::default();
-        loop {
-            let vars = Vars::new().with("table", model.table.as_str());
-            match self.run(model, statement::VECTOR_DROP, vars).await {
-                // The index of the table also writes in the background.
-                Err(error) if error.is_retryable() => attempts.again().await?,
-                done => return done.map(drop),
-            }
-        }
+        let vars = Vars::new().with("table", model.table.as_str());
+        // The index of the table also writes in the background.
+        self.execute(model, statement::VECTOR_DROP, vars).await.map(drop)
     }
 
-    /// What a statement on the table of a model returns.
+    /// The values that a statement on the table of a model returns.
     pub(super) async fn values<T: SurrealValue>(
         self,
         model: &StoredModel,
         template: Statement,
         vars: Vars,
     ) -> Result<Vec<T>, StoreError> {
-        take("vector", &mut self.run(model, template, vars).await?, 0)
+        let mut results = self.0.engine()?.script(template.name, &model.fill(template), vars.0).await?;
+        take("vector", &mut results, 0)
     }
 
-    /// Runs a statement on the table of a model.
-    async fn run(
+    /// Runs a writing statement on the table of a model: see [`Store::execute`]. Returns its answers.
+    pub(super) async fn execute(
         self,
         model: &StoredModel,
         template: Statement,
         vars: Vars,
-    ) -> Result<surrealdb::IndexedResults, StoreError> {
-        Ok(self.0.engine()?.script(template.name, &model.fill(template), vars.0).await?)
+    ) -> Result<IndexedResults, StoreError> {
+        self.0.execute_script(template.name, &model.fill(template), vars).await
     }
 }
 

@@ -78,7 +78,7 @@ impl Vectors<'_> {
         }
         self.0.check_space()?;
         let of = || Vars::new().with("table", model.table.as_str()).with("project", scope.project_name());
-        self.0.retry_on_conflict(statement::PACKED_CLEAR, of()).await?;
+        self.0.execute(statement::PACKED_CLEAR, of()).await?;
         for part in vectors.chunks(PUT_MAX) {
             let row = |one: &StoredVector| Row {
                 id: record(model, &one.place),
@@ -94,7 +94,7 @@ impl Vectors<'_> {
             let rows: Vec<Row> = part.iter().map(row).collect();
             // The lock is taken for each part, because a delete waits for it.
             let _order = self.0.vectors.lock().await;
-            self.0.retry_on_conflict(statement::PACKED_PUT, of().with("rows", rows)).await?;
+            self.0.execute(statement::PACKED_PUT, of().with("rows", rows)).await?;
         }
         Ok(())
     }

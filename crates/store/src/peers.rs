@@ -229,7 +229,7 @@ impl Peers<'_> {
         let id = RecordId::new("writer", self.0.writer.as_str());
         let vars = Vars::new().with("id", id).with("lease", self.0.lease.as_str());
         let before = self.0.changed::<Option<Before>>("writer", statement::WRITER_ATTEND, vars).await?;
-        self.0.retry_on_conflict(statement::WRITER_RETIRE, Vars::new()).await?;
+        self.0.execute(statement::WRITER_RETIRE, Vars::new()).await?;
         Ok(one(before).flatten().map(|before| before.lease))
     }
 

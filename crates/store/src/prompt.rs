@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Table, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{
         Put, datetime, held, malformed, own_key, project, prompt_record, session_id, session_record,
         timestamp,
@@ -175,11 +175,6 @@ impl<'a> Prompts<'a> {
         let vars = Vars::new().with("text", text).limit(limit);
         let found: Vec<String> = self.0.values("prompt", statement::PROMPT_WITH, vars).await?;
         Ok(found.iter().filter_map(|id| PromptId::parse(id).ok()).collect())
-    }
-
-    /// A page of all prompts in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Prompt>, StoreError> {
-        self.0.page::<PromptRow, _>(Table::Prompt, after, limit).await
     }
 
     /// All prompts in order of id, `limit` at a time.

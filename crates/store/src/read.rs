@@ -130,14 +130,14 @@ impl Store {
         take(table, &mut self.engine()?.run(statement, vars.0).await?, 0)
     }
 
-    /// The values that a writing statement returns: see [`Self::retry_on_conflict`].
+    /// The values that a writing statement returns: see [`Self::execute`].
     pub(super) async fn changed<T: SurrealValue>(
         &self,
         table: &'static str,
         statement: Statement,
         vars: Vars,
     ) -> Result<Vec<T>, StoreError> {
-        take(table, &mut self.retry_on_conflict(statement, vars).await?, 0)
+        take(table, &mut self.execute_script(statement.name, statement.text, vars).await?, 0)
     }
 
     /// The rows that a statement returns, decoded.
@@ -169,22 +169,8 @@ impl Store {
         self.values(table.as_str(), statement::KEYS_BY_PREFIX, vars).await
     }
 
-    /// A page of a table of the export in order of id.
+    /// A page of a table in order of id: the rows after an id that need not exist.
     pub(super) async fn page<R, D>(
-        &self,
-        table: Table,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<D>, StoreError>
-    where
-        R: SurrealValue,
-        D: TryFrom<R, Error = StoreError>,
-    {
-        self.page_of::<R, D>(table.as_str(), after, limit).await
-    }
-
-    /// A page of any table in order of id.
-    pub(super) async fn page_of<R, D>(
         &self,
         table: &'static str,
         after: Option<&str>,
@@ -217,7 +203,7 @@ pub(super) fn take<T: SurrealValue>(
         .collect()
 }
 
-/// All rows of a table in order of id, a page at a time. Rows that are written meanwhile may be missed.
+/// All rows of a table in order of id, a page at a time. Rows that are written meanwhile may be missed. Or one page of them.
 pub struct Walk<'a, T> {
     store: &'a Store,
     table: &'static str,
@@ -240,7 +226,7 @@ impl<'a, T> Walk<'a, T> {
         T: TryFrom<R, Error = StoreError> + 'static,
     {
         let read: ReadPage<T> = |store, table, after, limit| {
-            Box::pin(async move { store.page_of::<R, T>(table, after.as_deref(), limit).await })
+            Box::pin(async move { store.page::<R, T>(table, after.as_deref(), limit).await })
         };
         Self { store, table, limit, read, after: None, is_over: false }
     }
@@ -253,10 +239,18 @@ impl<'a, T> Walk<'a, T> {
         if self.is_over {
             return Ok(None);
         }
-        let page = (self.read)(self.store, self.table, self.after.clone(), self.limit).await?;
+        let page = self.page(self.after.as_deref()).await?;
         self.is_over = page.len() < self.limit;
         self.after = page.last().map(|(key, _)| key.clone());
         let rows: Vec<T> = page.into_iter().map(|(_, row)| row).collect();
         Ok((!rows.is_empty()).then_some(rows))
+    }
+
+    /// The page after an id, or the first one: each row with its id.
+    ///
+    /// # Errors
+    /// A failing store, or a malformed row.
+    pub async fn page(&self, after: Option<&str>) -> Result<Page<T>, StoreError> {
+        (self.read)(self.store, self.table, after.map(str::to_owned), self.limit).await
     }
 }

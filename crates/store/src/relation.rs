@@ -4,7 +4,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
-    read::{Page, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{datetime, memory_id, memory_record, timestamp},
     statement,
 };
@@ -116,11 +116,6 @@ impl<'a> Relations<'a> {
         Ok(put.unwrap_or(false))
     }
 
-    /// A page of all relations, each with its key, in order of key.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredRelation>, StoreError> {
-        self.0.page_of::<Row, _>(TABLE, after, limit).await
-    }
-
     /// All relations in order of key, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, StoredRelation> {
         Walk::over::<Row>(self.0, TABLE, limit)
@@ -183,7 +178,6 @@ impl<'a> Relations<'a> {
             revisions,
             at: datetime(self.0.now()),
         };
-        self.0.retry_on_conflict(statement::SETTLED_PUT, Vars::new().with("settled", row)).await?;
-        Ok(())
+        self.0.execute(statement::SETTLED_PUT, Vars::new().with("settled", row)).await
     }
 }

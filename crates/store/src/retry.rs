@@ -1,8 +1,10 @@
-//! Retries writes that conflict with another writer: how often, and after which wait.
+//! Writes that conflict with another writer are tried again: how often, and after which wait.
 
 use std::time::Duration;
 
 use rand::Rng as _;
+
+use surrealdb::IndexedResults;
 
 use super::{EngineError, Store, StoreError, read::Vars, statement::Statement};
 use cerebro_core::domain::limits::{WRITE_ATTEMPTS_MAX, WRITE_PAUSE_MAX};
@@ -41,18 +43,24 @@ fn longest(made: u32) -> Duration {
 }
 
 impl Store {
-    /// Runs a statement, and again while other writes conflict with it on the same rows.
+    /// Runs a writing statement, and again while other writes conflict with it on the same rows.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] after [`WRITE_ATTEMPTS_MAX`]; a failing store.
-    pub(super) async fn retry_on_conflict(
+    pub(super) async fn execute(&self, statement: Statement, vars: Vars) -> Result<(), StoreError> {
+        self.execute_script(statement.name, statement.text, vars).await.map(drop)
+    }
+
+    /// As [`Self::execute`], for a script under a name for messages. Returns its answers.
+    pub(super) async fn execute_script(
         &self,
-        statement: Statement,
+        name: &'static str,
+        text: &str,
         vars: Vars,
-    ) -> Result<surrealdb::IndexedResults, StoreError> {
+    ) -> Result<IndexedResults, StoreError> {
         let mut attempts = Attempts::default();
         loop {
-            match self.engine()?.run(statement, vars.0.clone()).await {
+            match self.engine()?.script(name, text, vars.0.clone()).await {
                 Err(EngineError::Conflict) => attempts.again().await?,
                 done => return Ok(done?),
             }

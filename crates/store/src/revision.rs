@@ -6,7 +6,7 @@ use super::{
     Store, StoreError, Write,
     anchor::anchor_record,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Table, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{
         BodyRow, datetime, held, memory_id, memory_record, session_id, session_record, small, timestamp,
         validity,
@@ -145,11 +145,6 @@ impl<'a> Revisions<'a> {
         let vars =
             Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
         self.0.select::<RevisionRow, _>("revision", statement::REVISION_LIST, vars).await
-    }
-
-    /// A page of all revisions in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Revision>, StoreError> {
-        self.0.page::<RevisionRow, _>(Table::Revision, after, limit).await
     }
 
     /// All revisions in order of id, `limit` at a time.

@@ -87,6 +87,11 @@ pub(super) fn unsigned(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 
+/// A count of what is held in memory.
+pub(super) fn size(count: i64) -> usize {
+    usize::try_from(count).unwrap_or(0)
+}
+
 pub(super) fn small(count: i64) -> u32 {
     u32::try_from(count.max(0)).unwrap_or(u32::MAX)
 }

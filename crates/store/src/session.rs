@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    read::{Page, Table, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{
         Guarded, datetime, held, malformed, memory_record, project, session_id, session_record, signed,
         timestamp, unsigned,
@@ -220,11 +220,6 @@ impl<'a> Sessions<'a> {
     ) -> Result<Vec<Session>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
         self.select(statement::SESSION_SINCE, vars).await
-    }
-
-    /// A page of all sessions in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Session>, StoreError> {
-        self.0.page::<SessionRow, _>(Table::Session, after, limit).await
     }
 
     /// All sessions in order of id, `limit` at a time.

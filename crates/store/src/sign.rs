@@ -56,8 +56,7 @@ impl Signs<'_> {
         let memories: Vec<RecordId> = signs.iter().map(|sign| memory_record(&sign.memory)).collect();
         let vars =
             Vars::new().with("signs", signs.iter().map(row).collect::<Vec<Row>>()).with("memories", memories);
-        self.0.retry_on_conflict(statement::FEEDBACK_PUT, vars).await?;
-        Ok(())
+        self.0.execute(statement::FEEDBACK_PUT, vars).await
     }
 
     /// Counts the signs of each memory and source, up to `limit` of them. It walks all signs.

@@ -5,6 +5,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError,
     read::{Vars, one},
+    row::{signed, unsigned},
     statement,
 };
 use cerebro_core::pace::Spent;
@@ -17,8 +18,7 @@ noun! {
 impl Spending<'_> {
     /// Adds to what was spent with a model on a day (`2026-11-22`).
     pub async fn add(self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
-        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        self.add_up(day, model, count(spent.tokens), count(spent.requests)).await
+        self.add_up(day, model, signed(spent.tokens), signed(spent.requests)).await
     }
 
     /// Corrects the tokens of a request that was noted by [`Self::add`] before it was known what it costs.
@@ -42,7 +42,7 @@ impl Spending<'_> {
             tokens,
             requests,
         };
-        self.0.retry_on_conflict(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
+        self.0.execute(statement::SPENT_ADD, Vars::new().with("row", row)).await
     }
 
     /// What was spent on a day with all models together.
@@ -54,9 +54,7 @@ impl Spending<'_> {
         }
         let rows: Vec<Row> =
             self.0.values("spent", statement::SPENT_GET, Vars::new().with("day", day)).await?;
-        let count = |n: i64| u64::try_from(n).unwrap_or(0);
-        Ok(one(rows)
-            .map(|row| Spent { tokens: count(row.tokens), requests: count(row.requests) })
-            .unwrap_or_default())
+        let spent = |row: Row| Spent { tokens: unsigned(row.tokens), requests: unsigned(row.requests) };
+        Ok(one(rows).map(spent).unwrap_or_default())
     }
 }

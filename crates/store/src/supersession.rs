@@ -9,7 +9,7 @@ use super::{
     Store, StoreError, Why, Write,
     changes::{CommitScript, NewEvent, Part},
     edge::edge_id,
-    read::{Page, Table, Vars, Walk},
+    read::{Vars, Walk},
     row::{datetime, memory_id, memory_record, timestamp},
     statement,
 };
@@ -154,11 +154,6 @@ impl<'a> Supersessions<'a> {
     pub async fn all(self) -> Result<Vec<Supersession>, StoreError> {
         let vars = Vars::new().limit(SUPERSESSIONS_MAX);
         self.0.select::<Row, _>("SUPERSEDES", statement::SUPERSESSION_ALL, vars).await
-    }
-
-    /// A page of all these edges in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Supersession>, StoreError> {
-        self.0.page::<Row, _>(Table::Supersedes, after, limit).await
     }
 
     /// All these edges in order of id, `limit` at a time.

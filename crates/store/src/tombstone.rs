@@ -9,9 +9,8 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    read::{Vars, Walk},
-    retry::Attempts,
-    row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
+    read::{Vars, Walk, one},
+    row::{Put, datetime, malformed, memory_id, memory_record, own_key, size, timestamp},
     statement::{self, Statement},
     text_key::{KeyMaker, ReadText, TextKey, places_among},
 };
@@ -87,11 +86,8 @@ impl TryFrom<Row> for Tombstone {
 
     fn try_from(row: Row) -> Result<Self, StoreError> {
         const TABLE: &str = "tombstone";
-        let Some(RecordIdKey::String(key)) = row.id.map(|id| id.key) else {
-            return Err(malformed(TABLE, "missing", "id"));
-        };
         Ok(Self {
-            key: TextKey(key),
+            key: TextKey(own_key(TABLE, row.id)?),
             memory: memory_id(TABLE, row.memory)?,
             why: Why::parse(&row.why).ok_or_else(|| malformed(TABLE, "why", &row.why))?,
             replaced_by: row.replaced_by.map(|id| memory_id(TABLE, id)).transpose()?,
@@ -490,17 +486,9 @@ impl<'a> Tombstones<'a> {
             return Ok(());
         }
         let (script, vars) = CommitScript::derived(changes, self.0.now());
-        let mut attempts = Attempts::default();
-        loop {
-            let _alone = self.0.pause().await;
-            self.0.held_keys.add(changes.new_keys());
-            match self.0.engine()?.script("tombstones", &script, vars.clone()).await.map_err(StoreError::from)
-            {
-                Ok(_) => return Ok(()),
-                Err(error) if error.is_retryable() => attempts.again().await?,
-                Err(error) => return Err(error),
-            }
-        }
+        let _alone = self.0.pause().await;
+        self.0.held_keys.add(changes.new_keys());
+        self.0.execute_script("tombstones", &script, Vars(vars)).await.map(drop)
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Tombstone>, StoreError> {
@@ -541,7 +529,7 @@ impl<'a> Tombstones<'a> {
     /// The number of tombstones.
     pub async fn count(self) -> Result<usize, StoreError> {
         let counts: Vec<i64> = self.0.values("tombstone", statement::TOMBSTONE_COUNT, Vars::new()).await?;
-        Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or(0))
+        Ok(one(counts).map_or(0, size))
     }
 
     /// The tombstones to forget first: those of deleted memories before those of corrected texts, and the oldest of
@@ -567,8 +555,7 @@ impl<'a> Tombstones<'a> {
     /// Records that tombstones are made with the secret of this home. It is about no memory, so there is no event.
     pub async fn note_secret(self) -> Result<(), StoreError> {
         let vars = Vars::new().with("id", RecordId::new("tombstone_secret", self.0.key_maker.name()));
-        let vars = vars.at("at", self.0.now());
-        Ok(self.0.engine()?.run(statement::TOMBSTONE_SECRET_PUT, vars.0).await.map(drop)?)
+        self.0.execute(statement::TOMBSTONE_SECRET_PUT, vars.at("at", self.0.now())).await
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     changes::{CommitScript, Part},
     model::StoredModel,
     read::{Vars, one},
-    row::{memory_id, memory_record, small},
+    row::{memory_id, memory_record, size, small},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Scope};
@@ -113,7 +113,7 @@ impl Vectors<'_> {
     pub async fn count(self, model: &StoredModel, scope: &Scope) -> Result<usize, StoreError> {
         let vars = Vars::new().with("project", scope.project_name());
         let counts: Vec<i64> = self.0.models().values(model, statement::VECTOR_COUNT, vars).await?;
-        Ok(one(counts).and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
+        Ok(one(counts).map_or(0, size))
     }
 
     /// The passages nearest to a vector by the model's index, with exact distances, the nearest first, from some

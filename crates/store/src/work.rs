@@ -13,7 +13,7 @@ use super::{
     artifact::{self, Artifact},
     changes::{CommitScript, NewEvent, Part},
     checkpoint::{Checkpoint, CheckpointChanges},
-    read::{Page, Table, Vars, Walk, one},
+    read::{Page, Vars, Walk, one},
     row::{
         Guarded, Put, datetime, held, key, malformed, parse, project, session_id, session_record, signed,
         timestamp, unsigned,
@@ -570,9 +570,9 @@ impl<'a> Works<'a> {
 
     /// Marks everything that was made with a key as unsealed: the journal begins anew.
     pub async fn unseal(self, key_id: &str) -> Result<(), StoreError> {
-        let done = self.0.retry_on_conflict(statement::WORK_UNSEAL, Vars::new().with("key_id", key_id)).await;
+        let done = self.0.execute(statement::WORK_UNSEAL, Vars::new().with("key_id", key_id)).await;
         self.0.held_works.clear();
-        done.map(drop)
+        done
     }
 
     /// The number of all events.
@@ -599,7 +599,7 @@ impl<'a> Works<'a> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Option<StoredWork>>, StoreError> {
-        let page = self.0.page_of::<Value, AnyWork>(WORK, after, limit).await?;
+        let page = self.0.page::<Value, AnyWork>(WORK, after, limit).await?;
         Ok(page.into_iter().map(|(id, row)| (id, row.0)).collect())
     }
 
@@ -608,18 +608,9 @@ impl<'a> Works<'a> {
         Walk::over::<WorkRow>(self.0, WORK, limit)
     }
 
-    /// A page of all pieces of work in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<StoredWork>, StoreError> {
-        self.0.page::<WorkRow, _>(Table::Work, after, limit).await
-    }
-
-    /// A page of all events, ordered by piece of work and number.
-    pub async fn page_of_events(
-        self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<StoredEvent>, StoreError> {
-        self.0.page::<WorkEventRow, _>(Table::WorkEvent, after, limit).await
+    /// All events, ordered by piece of work and number.
+    pub fn walk_of_events(self, limit: usize) -> Walk<'a, StoredEvent> {
+        Walk::over::<WorkEventRow>(self.0, EVENT, limit)
     }
 
     /// The events of a piece of work with these numbers, as far as they exist, in order.

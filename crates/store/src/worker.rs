@@ -19,6 +19,6 @@ impl Worker<'_> {
 
     /// Pauses the worker or lets it go on. The setting outlives restarts.
     pub async fn pause(self, paused: bool) -> Result<(), StoreError> {
-        self.0.retry_on_conflict(statement::WORKER_PUT, Vars::new().with("paused", paused)).await.map(drop)
+        self.0.execute(statement::WORKER_PUT, Vars::new().with("paused", paused)).await
     }
 }

@@ -118,7 +118,6 @@ async fn back_up(context: &CommandContext, args: NowArgs) -> Result<Outcome> {
         .with("verify", args.verify);
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let made = with_progress(context, &daemon, request).await?;
-    daemon.close().await;
     context.output.json(made.raw())?;
     context.output.facts(&[
         ("file", shown(&made.file)),
@@ -178,6 +177,14 @@ fn located(context: &CommandContext, file: PathBuf) -> Result<PathBuf> {
     Ok(if among.exists() { among } else { file })
 }
 
+/// Fails if the file cannot be opened.
+fn check_readable(file: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        Error::file("read", file, &error).hint("`cerebro backup list` shows the backups of this home")
+    };
+    File::open(file).map(drop).map_err(failed)
+}
+
 fn size_bar(context: &CommandContext, file: &Path, words: &str) -> ProgressBar {
     let bar = context.output.progress(None, "{spinner} {msg} {bytes} of script, {elapsed}");
     bar.set_message(format!("{words} {}", file.display()));
@@ -185,6 +192,7 @@ fn size_bar(context: &CommandContext, file: &Path, words: &str) -> ProgressBar {
 }
 
 fn verify(context: &CommandContext, file: &Path) -> Result<Outcome> {
+    check_readable(file)?;
     let bar = size_bar(context, file, "reading");
     let (head, end) = backup::verify(file, |bytes| bar.set_position(bytes))?;
     bar.finish_and_clear();
@@ -241,9 +249,7 @@ pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> (Result
 async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result<Outcome> {
     let file = located(context, args.file)?;
     // Before anything is stopped for it.
-    drop(File::open(&file).map_err(|error| {
-        Error::file("read", &file, &error).hint("`cerebro backup list` shows the backups of this home")
-    })?);
+    check_readable(&file)?;
     let home = context.home()?;
     if let Some(url) = Config::read(&home.config_file())?.server_of(&home) {
         let said =
@@ -313,8 +319,7 @@ fn said_again(ids: &[MemoryId]) -> Option<String> {
 
 /// Takes the lock of a home that no daemon serves.
 async fn own_idle(home: &Home) -> Result<Lock> {
-    if let Some(daemon) = Daemon::running(home).await? {
-        daemon.close().await;
+    if Daemon::running(home).await?.is_some() {
         return Err(Error::user(format!("a daemon serves {}", home.root().display())).hint(
             "`cerebro restore --replace FILE` stops it and keeps what is there; or `cerebro daemon stop`, or give \
              --home DIR",

@@ -27,7 +27,14 @@ pub struct ManyArgs {
     /// The ids of memories, or their first characters
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
+    /// What an unknown id is answered with, in place of where ids are shown.
+    #[arg(skip)]
+    hint: Option<&'static str>,
 }
+
+/// What `restore` takes.
+const RESTORED: &str = "`restore` takes the ids of deleted memories, which `cerebro list --deleted` shows, or the file of \
+    one backup: a path, or a name that `cerebro backup list` shows";
 
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
@@ -49,7 +56,7 @@ impl RestoreArgs {
 
     /// The memories, if no backup is named.
     pub fn many(self) -> ManyArgs {
-        ManyArgs { ids: self.what }
+        ManyArgs { ids: self.what, hint: Some(RESTORED) }
     }
 }
 
@@ -91,10 +98,9 @@ where
 {
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut changed = Vec::new();
-    for id in whole_ids(&daemon, &args.ids).await? {
+    for id in whole_ids(&daemon, &args.ids, args.hint).await? {
         changed.push(daemon.read(Request::new(operation).with("id", id)).await?);
     }
-    daemon.close().await;
     print_json(context, changed.iter().map(Received::raw))?;
     for Changed { id, outcome, title, noted } in changed.iter().map(|one| &**one) {
         let detail = if title.is_empty() { String::new() } else { format!(" {}", title.raw()) };
@@ -105,10 +111,13 @@ where
 }
 
 /// Resolves all ids, without duplicates, before the first memory is changed.
-async fn whole_ids(daemon: &Daemon, given: &[String]) -> Result<Vec<String>> {
+async fn whole_ids(daemon: &Daemon, given: &[String], hint: Option<&str>) -> Result<Vec<String>> {
     let mut ids: Vec<String> = Vec::new();
     for given in given {
-        let id = daemon.memory_id(given).await?;
+        let id = match hint {
+            Some(hint) => daemon.memory_id_or(given, hint).await?,
+            None => daemon.memory_id(given).await?,
+        };
         if !ids.contains(&id) {
             ids.push(id);
         }
@@ -131,7 +140,6 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
         if chosen.memories.is_empty() {
             let (project, kind) = (args.project.as_deref(), args.conditions.kind.as_deref());
             let suggestions = suggest::for_unknown(&daemon, project, kind).await?;
-            daemon.close().await;
             return nothing_chosen(context, &suggestions);
         }
         if !args.yes && !agreed(context, &chosen, args.hard)? {
@@ -140,7 +148,7 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
         }
         chosen.ids()
     } else {
-        let ids = whole_ids(&daemon, &args.ids).await?;
+        let ids = whole_ids(&daemon, &args.ids, None).await?;
         let which = if let [id] = ids.as_slice() { format!("memory {id}") } else { counted(&ids) };
         let question = format!("Remove {which} with all revisions for good?");
         if args.hard && !args.yes && !context.output.confirm(&question)? {
@@ -199,37 +207,54 @@ pub async fn delete_each(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let mut results: Vec<Value> = deleted.iter().map(|one| one.raw().clone()).collect();
-    if !hard {
-        print_deleted(context, &results, &deleted)?;
-        let copies = deleted.iter().flat_map(|one| &one.copies).map(Text::raw);
-        for id in copies.filter(|id| ids.iter().all(|deleted| deleted != id)) {
-            context
-                .output
-                .note(&format!("{id} still says so, in the archive; `cerebro delete {id}` deletes it too"));
-        }
-        return Ok(Outcome::Done);
+    if hard {
+        let exchanges = past_exchanges(daemon).await;
+        report_purged(context, home, &deleted, edits, exchanges)?;
+    } else {
+        report_deleted(context, &deleted)?;
     }
+    Ok(Outcome::Done)
+}
+
+/// Says what was deleted, and which archived memories still say the same.
+fn report_deleted(context: &CommandContext, deleted: &[Received<Deleted>]) -> Result<()> {
+    print_deleted(context, deleted.iter().map(|one| one.raw().clone()).collect(), deleted)?;
+    for id in others(deleted, |one| &one.copies) {
+        context
+            .output
+            .note(&format!("{id} still says so, in the archive; `cerebro delete {id}` deletes it too"));
+    }
+    Ok(())
+}
+
+/// Says what was destroyed with its edits, and what may still contain the texts.
+fn report_purged(
+    context: &CommandContext,
+    home: &Home,
+    purged: &[Received<Deleted>],
+    edits: Vec<PathBuf>,
+    exchanges: u64,
+) -> Result<()> {
     let (left, removed): (Vec<PathBuf>, Vec<PathBuf>) = edits.into_iter().partition(|path| path.exists());
     let remains = Remains { edits: left, ..Remains::of(home) };
-    let exchanges = past_exchanges(daemon).await;
-    let gone: Value = removed.iter().map(|path| path.display().to_string()).collect();
-    for one in &mut results {
-        one["removed"] = gone.clone();
-        one["remains"] = remains.json();
-        one["remains"]["exchanges"] = exchanges.into();
-    }
-    print_deleted(context, &results, &deleted)?;
+    let removed_json: Value = removed.iter().map(|path| path.display().to_string()).collect();
+    let result = |one: &Received<Deleted>| {
+        let mut result = one.raw().clone();
+        result["removed"] = removed_json.clone();
+        result["remains"] = remains.json();
+        result["remains"]["exchanges"] = exchanges.into();
+        result
+    };
+    print_deleted(context, purged.iter().map(result).collect(), purged)?;
     for path in removed {
         context.output.note(&format!("removed {}, the text of an edit that was not saved", path.display()));
     }
-    let merged = deleted.iter().flat_map(|one| &one.merged).map(Text::raw);
-    for id in merged.filter(|id| ids.iter().all(|deleted| deleted != id)) {
+    for id in others(purged, |one| &one.merged) {
         context.output.note(&format!(
             "{id} was merged into it and still says so, in the archive; `cerebro delete {id} --hard` destroys it too"
         ));
     }
-    let prompts: Vec<&str> = deleted.iter().flat_map(|one| &one.prompts).map(Text::raw).collect();
+    let prompts: Vec<&str> = purged.iter().flat_map(|one| &one.prompts).map(Text::raw).collect();
     if !prompts.is_empty() {
         context.output.note(&format!(
             "{} of past sessions still {} it: {}",
@@ -244,7 +269,16 @@ pub async fn delete_each(
             "past sessions may say it too: `cerebro history search` finds it there, `cerebro history forget --text` destroys it",
         );
     }
-    Ok(Outcome::Done)
+    Ok(())
+}
+
+/// The memories that answers name, without those that were deleted by the same command.
+fn others<'a>(
+    deleted: &'a [Received<Deleted>],
+    named: impl Fn(&'a Deleted) -> &'a [Text] + 'a,
+) -> impl Iterator<Item = &'a str> {
+    let ids = deleted.iter().flat_map(move |one| named(one)).map(Text::raw);
+    ids.filter(move |id| deleted.iter().all(|deleted| deleted.id.raw() != *id))
 }
 
 /// How many exchanges of past sessions are stored, because a purge of memories does not remove them; 0 if unknown.
@@ -266,7 +300,7 @@ fn print_json<'a>(context: &CommandContext, results: impl Iterator<Item = &'a Va
 }
 
 /// Prints what was deleted; in JSON, the results.
-fn print_deleted(context: &CommandContext, results: &[Value], deleted: &[Received<Deleted>]) -> Result<()> {
+fn print_deleted(context: &CommandContext, results: Vec<Value>, deleted: &[Received<Deleted>]) -> Result<()> {
     print_json(context, results.iter())?;
     deleted.iter().try_for_each(|one| context.output.outcome(one.id.raw(), one.outcome.raw(), ""))
 }

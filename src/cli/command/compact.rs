@@ -27,7 +27,6 @@ pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
     let answer = daemon.read(Request::new(of::Compact)).await;
     bar.finish_and_clear();
     let mut answer = answer?.raw().clone();
-    daemon.close().await;
     let remains = Remains::of(&home);
     answer["remains"] = remains.json();
     context.output.json(&answer)?;

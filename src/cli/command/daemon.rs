@@ -143,9 +143,7 @@ pub async fn run(context: &CommandContext, command: DaemonCommand) -> Result<Out
 }
 
 async fn start(context: &CommandContext, home: &Home) -> Result<Outcome> {
-    let daemon = Daemon::reach(home).await?;
-    let status = daemon.read(Request::new(of::Status)).await?;
-    daemon.close().await;
+    let status = Daemon::reach(home).await?.read(Request::new(of::Status)).await?;
     show_status(context, &status)
 }
 
@@ -158,7 +156,6 @@ async fn status(context: &CommandContext, home: &Home) -> Result<Outcome> {
         return Ok(Outcome::Short);
     };
     let status = daemon.read(Request::new(of::Status)).await?;
-    daemon.close().await;
     show_status(context, &status)
 }
 
@@ -209,7 +206,8 @@ async fn stop(context: &CommandContext, home: &Home) -> Result<Outcome> {
 pub(super) async fn dismiss(home: &Home) -> Result<Option<u32>> {
     let Some(daemon) = Daemon::running(home).await? else { return Ok(None) };
     let pid = daemon.read(Request::new(of::Stop)).await?.pid;
-    daemon.close().await;
+    // It waits for its clients to leave.
+    drop(daemon);
     if !wait_until(STOP_MAX, || !owns(home, pid)).await {
         let words = format!("the daemon (process {pid}) is still busy after {} s", STOP_MAX.as_secs());
         return Err(Error::internal(words).hint("`cerebro daemon logs` shows what it does"));

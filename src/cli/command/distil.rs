@@ -162,7 +162,6 @@ async fn read<O: Ask>(
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(request).await?;
     let suggestions = suggest::for_unknown_past(&daemon, project.filter(|_| is_empty(&answer))).await?;
-    daemon.close().await;
     Ok((answer, suggestions))
 }
 
@@ -270,9 +269,7 @@ async fn of_proposal<O: Ask>(
 ) -> Result<Received<O::Answer>> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = daemon.proposal_id(given).await?;
-    let answer = daemon.read(Request::new(operation).with("id", id)).await?;
-    daemon.close().await;
-    Ok(answer)
+    daemon.read(Request::new(operation).with("id", id)).await
 }
 
 /// Looks all ids up, and decides on each in turn. The first that cannot be decided on ends it; those before are reported.
@@ -295,7 +292,6 @@ where
             }
         }
     }
-    daemon.close().await;
     let raw: Vec<&Value> = decided.iter().map(Received::raw).collect();
     context.output.json(&json!({ "candidates": raw }))?;
     for one in &decided {

@@ -304,7 +304,6 @@ async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Option<Status>) {
             checks.extend(unknown("needs an open store"));
         }
     }
-    daemon.close().await;
     (checks, status)
 }
 

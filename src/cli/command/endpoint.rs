@@ -67,7 +67,6 @@ where
         context.output.note(shared.unwrap_or(self.open));
         then(&access);
         if shared.is_some() {
-            daemon.close().await;
             return Ok(Outcome::Done);
         }
         let outcome = tokio::select! {
@@ -81,7 +80,6 @@ where
                 if is_meant { Outcome::Done } else { Outcome::Short }
             }
         };
-        daemon.close().await;
         Ok(outcome)
     }
 
@@ -101,11 +99,7 @@ where
     pub async fn stop(&self, context: &CommandContext) -> Result<Outcome> {
         let closed = match Daemon::running(&context.home()?).await? {
             None => false,
-            Some(daemon) => {
-                let answer = daemon.read(Request::new(self.close)).await?;
-                daemon.close().await;
-                answer.closed
-            }
+            Some(daemon) => daemon.read(Request::new(self.close)).await?.closed,
         };
         context.output.json(&json!({ "closed": closed }))?;
         context.output.note(if closed { self.closed } else { self.none });

@@ -47,7 +47,8 @@ impl PartArgs {
     pub fn filter(&self) -> Result<PartFilter> {
         let since = self.since.as_deref().map(|given| {
             text::parse_moment(given.trim(), Timestamp::now(), false).ok_or_else(|| {
-                Error::usage(format!("`{given}` is not a date")).hint("2026-11-21, yesterday or 7d")
+                Error::usage(format!("--since `{given}`: it is not a date"))
+                    .hint("2026-11-21, yesterday or 7d")
             })
         });
         Ok(PartFilter {

@@ -64,7 +64,6 @@ pub async fn run(
         send(&daemon, &batch, run, &mut report).await?;
     }
     bar.finish_and_clear();
-    daemon.close().await;
     print(context, &report, run)
 }
 

@@ -38,7 +38,7 @@ pub struct GraphArgs {
     /// Show memories up to N relations away, 1 to 4
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = within(1..=GRAPH_DEPTH_MAX))]
     depth: usize,
-    /// Show at most N memories
+    /// Show at most N memories, 1 to 200
     #[arg(long, default_value_t = 50, value_name = "N", value_parser = within(1..=GRAPH_NODES_MAX))]
     limit: usize,
     /// Draw in this form
@@ -61,7 +61,7 @@ struct EntityArgs {
     /// Only this project [default: that of the working folder]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Show at most N memories
+    /// Show at most N memories, 1 to 200
     #[arg(long, default_value_t = 50, value_name = "N", value_parser = within(1..=GRAPH_NODES_MAX))]
     limit: usize,
 }
@@ -109,7 +109,6 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
     let id = daemon.memory_id(&args.id.unwrap_or_default()).await?;
     let request = Request::new(of::Graph).with("id", id).with("depth", args.depth).with("limit", args.limit);
     let answer = daemon.read(request).await?;
-    daemon.close().await;
     context.output.json(answer.raw())?;
     let graph = Graph::of(&answer);
     context.output.text(&match args.format {

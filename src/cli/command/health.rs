@@ -25,7 +25,6 @@ pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<Outcome> 
     let request = Request::new(of::Health).with("project", args.project.as_deref());
     let report = daemon.read(request).await?;
     let suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), None).await?;
-    daemon.close().await;
     context.output.json(report.raw())?;
     let facts = [view::vitals(&report.health), view::spent(&report.worker)].concat();
     let lines: Vec<(&str, String)> = facts.iter().map(|fact| (fact.name, fact.words.clone())).collect();

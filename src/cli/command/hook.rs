@@ -12,7 +12,7 @@ use super::{CommandContext, Outcome};
 use crate::answer::{Ask, Received, Text, hooks::Hint, of};
 use crate::cli::error::Result;
 use crate::config::Config;
-use crate::daemon::client::{self, Autostart, Client};
+use crate::daemon::client::{self, Autostart, CallError, Client};
 use crate::daemon::hello::{Hello, Role};
 use crate::daemon::lock;
 use crate::home::{Home, user_home};
@@ -81,7 +81,7 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
         }
         return None;
     };
-    let reporter = Reporter { client, agent, home };
+    let reporter = Reporter { client, agent, home, has_journal: config.work.enabled };
     let was_compacted = was_compacted(&reporter, &event, name).await;
     let said = if event.begins_session() {
         let said = context(&reporter, &event, name).await;
@@ -117,19 +117,28 @@ fn has_transcript(agent: Agent, event: &Event) -> bool {
     file.is_some_and(|path| std::fs::File::open(path).is_ok())
 }
 
+/// The result of a call of the daemon.
+type Called<T> = std::result::Result<T, CallError>;
+
 /// A hook's connection to the daemon.
 struct Reporter {
     client: Client,
     agent: Agent,
     home: Home,
+    /// Whether the journal is on.
+    has_journal: bool,
 }
 
 impl Reporter {
     async fn ask<O: Ask>(&self, operation: O, arguments: Value) -> Option<O::Answer> {
+        self.call(operation, arguments).await.ok()
+    }
+
+    async fn call<O: Ask>(&self, operation: O, arguments: Value) -> Called<O::Answer> {
         let mut arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         arguments.retain(|_, value| !value.is_null());
         arguments.insert("agent".to_owned(), json!(self.agent.client()));
-        self.client.ask(operation, Value::Object(arguments)).await.ok().map(Received::into_answer)
+        self.client.ask(operation, Value::Object(arguments)).await.map(Received::into_answer)
     }
 }
 
@@ -178,15 +187,24 @@ async fn journal(reporter: &Reporter, event: &Event) {
         report.steps.extend(missed.as_ref().and_then(missed::Taken::step));
     }
     let recorded = send(reporter, event, &report, commit).await;
+    // The daemon was killed meanwhile. If it wrote the event just before, the gap counts one too many.
+    if matches!(recorded, Err(CallError::Gone)) && reporter.has_journal {
+        count_missed(&reporter.home, reporter.agent, event);
+    }
     match missed {
-        Some(missed) if recorded == 0 => missed.give_back(),
-        Some(missed) => missed.done(),
+        Some(missed) if matches!(recorded, Ok(1..)) => missed.done(),
+        Some(missed) => missed.give_back(),
         None => {}
     }
 }
 
 /// Sends a report to the journal. Returns how many events it recorded.
-async fn send(reporter: &Reporter, event: &Event, report: &StepReport, commit: Option<String>) -> u64 {
+async fn send(
+    reporter: &Reporter,
+    event: &Event,
+    report: &StepReport,
+    commit: Option<String>,
+) -> Called<u64> {
     let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
     // The agent started this process when it happened, and may not have waited for it: a later report can overtake
     // this one.
@@ -196,9 +214,9 @@ async fn send(reporter: &Reporter, event: &Event, report: &StepReport, commit: O
         "steps": report.steps, "once": report.once, "ago_ms": ago, "directory": directory, "commit": commit,
         "transcript": event.transcript.as_ref().map(|path| path.to_string_lossy()),
     });
-    let recorded = reporter.ask(of::HookStep, arguments).await.and_then(|answer| answer.recorded);
+    let recorded = reporter.call(of::HookStep, arguments).await?.recorded;
     tracing::debug!(once = report.once, recorded, "reported to the journal");
-    recorded.unwrap_or(0)
+    Ok(recorded.unwrap_or(0))
 }
 
 /// Whether Gemini CLI has compacted the conversation since the last check, which no hook reports. It is checked only
@@ -210,7 +228,7 @@ async fn was_compacted(reporter: &Reporter, event: &Event, name: &str) -> bool {
     let Some(Some(last)) = look(move || compacted::last(&record)).await else { return false };
     let steps = vec![Step::Compacted { trigger: "auto".to_owned(), summary: None }];
     let report = StepReport { steps, once: Some(format!("compacted:{last}")) };
-    send(reporter, event, &report, None).await > 0
+    send(reporter, event, &report, None).await.is_ok_and(|recorded| recorded > 0)
 }
 
 /// A path as the agent names it, from the folder that it works in.
@@ -296,9 +314,11 @@ async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<Strin
 
 /// What is unfinished, checked against the files as they are now.
 async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String> {
-    let Hint { work, files: paths, text } = reporter.ask(of::HookHint, json!({ "source": source })).await?;
+    let found = reporter.ask(of::HookHint, json!({ "source": source })).await?;
+    let Hint { work, directory, files: paths, text } = found;
     let text = text?;
-    let folder = event.cwd.clone();
+    // It may have been done in another worktree than the one in which this session begins.
+    let folder = directory.map(PathBuf::from).or_else(|| event.cwd.clone());
     let looked = look(move || {
         let file = |path: &String| json!({ "path": path, "digest": worktree::digest(&in_folder(folder.as_deref(), path)) });
         (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(worktree::commit))

@@ -120,7 +120,6 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
     } else {
         Vec::new()
     };
-    daemon.close().await;
     print(context, answer.raw(), &memory_table(&answer.memories), nothing)?;
     let flags = answer.memories.iter().map(|row| (&row.id, row.flag.as_ref()));
     for words in suggestions.iter().chain(&marks::flagged(flags)) {
@@ -220,7 +219,6 @@ async fn whole_log(context: &CommandContext, after: Option<u64>) -> Result<Vec<E
             break;
         }
     }
-    daemon.close().await;
     Ok(events)
 }
 
@@ -235,7 +233,6 @@ pub async fn ask_of_project<O: Ask>(
     let answer = daemon.read(request).await?;
     let suggestions =
         if is_empty(&answer) { suggest::for_unknown(&daemon, project, None).await? } else { Vec::new() };
-    daemon.close().await;
     Ok((answer, suggestions))
 }
 

@@ -8,6 +8,7 @@ use crate::cli::daemon_client::Daemon;
 use crate::cli::error::{Error, Result};
 use crate::config::Config;
 use crate::pump::{self, PumpError, PumpOptions};
+use cerebro_core::domain::Project;
 use cerebro_core::redact;
 
 /// Serve an agent over stdio: the command to give to MCP clients
@@ -29,6 +30,9 @@ pub async fn run(context: &CommandContext, args: McpArgs) -> (Result<Outcome>, L
 }
 
 async fn pump(context: &CommandContext, args: McpArgs) -> Result<()> {
+    if args.project.as_deref().and_then(Project::parse).is_some_and(|project| project.is_reserved()) {
+        return Err(Error::usage(format!("--project: {}", Project::RESERVED_WHY)));
+    }
     let home = context.home()?;
     let options = PumpOptions { project: args.project };
     let ended = if args.standalone {

@@ -89,7 +89,6 @@ pub async fn export(context: &CommandContext, dir: &Path, part: &PartArgs) -> Re
         vault.put_session(&session_stem(session), session.id.raw(), &text, &mut report)?;
     }
     bar.finish_and_clear();
-    daemon.close().await;
     print(context, &report)
 }
 
@@ -189,7 +188,6 @@ pub async fn import(context: &CommandContext, dir: &Path, run: Run) -> Result<Ou
         bar.inc(1);
     }
     bar.finish_and_clear();
-    daemon.close().await;
     print(context, &report)
 }
 

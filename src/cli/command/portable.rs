@@ -84,7 +84,6 @@ pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcom
         let daemon = Daemon::reach(&context.home()?).await?;
         let suggestions = args.part.suggestions(&daemon).await?;
         let is_empty = !suggestions.is_empty() && !has_any(&daemon, args.part.filter()?).await?;
-        daemon.close().await;
         if is_empty {
             return Err(Error::user(suggestions.join("; ")).hint("nothing was written"));
         }
@@ -146,9 +145,7 @@ async fn print_script(context: &CommandContext, home: &Home) -> Result<Outcome> 
 async fn write_script(context: &CommandContext, home: &Home, target: &Path) -> Result<Received<Made>> {
     let daemon = Daemon::reach_patiently(home).await?;
     let request = Request::new(of::Backup).with("file", target.display().to_string());
-    let made = backup::with_progress(context, &daemon, request).await?;
-    daemon.close().await;
-    Ok(made)
+    backup::with_progress(context, &daemon, request).await
 }
 
 async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outcome> {
@@ -160,7 +157,6 @@ async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outc
         let exported =
             export_pages(&daemon, &progress, &mut filter, |text| context.output.write(text)).await?;
         progress.finish_and_clear();
-        daemon.close().await;
         exported.warn(context);
         return Ok(Outcome::Done);
     }
@@ -177,7 +173,6 @@ async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outc
     let draft = writer.into_inner().map_err(|error| fault(error.into_error()))?;
     draft.finish().map_err(fault)?;
     progress.finish_and_clear();
-    daemon.close().await;
     exported.warn(context);
     let lines = exported.lines;
     context.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))?;
@@ -375,7 +370,6 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
     if !args.dry_run {
         daemon.read(Request::new(of::Import).with("end", true)).await?;
     }
-    daemon.close().await;
     print(context, &mut report)
 }
 

@@ -101,7 +101,7 @@ async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
         return Ok(Outcome::Short);
     }
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    move_all(context, daemon, &from, &into).await
+    move_all(context, &daemon, &from, &into).await
 }
 
 /// Renames a project. The new name must be unused: two projects under one name could not be separated again.
@@ -117,16 +117,14 @@ async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
     let answer = daemon.read(Request::new(of::Projects)).await?;
     let is_known = |name: &str| answer.projects.iter().any(|known| known.project == name);
     if is_known(&into) {
-        daemon.close().await;
         return Err(Error::user(format!("there is already a project {into}"))
             .hint(format!("`cerebro projects merge {from} {into}` merges them")));
     }
     if !is_known(&from) {
         let suggestions = suggest::for_unknown(&daemon, Some(&from), None).await?;
-        daemon.close().await;
         return Err(Error::user(suggestions.concat()));
     }
-    move_all(context, daemon, &from, &into).await
+    move_all(context, &daemon, &from, &into).await
 }
 
 async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
@@ -141,7 +139,6 @@ async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
     }
     if chosen.memories.is_empty() {
         let suggestions = suggest::for_unknown(&daemon, Some(&args.name), None).await?;
-        daemon.close().await;
         let said = if suggestions.is_empty() {
             format!("project {} has no memories", args.name)
         } else {
@@ -156,10 +153,9 @@ async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
     change::delete_each(context, &home, &daemon, &chosen.ids(), args.hard).await
 }
 
-async fn move_all(context: &CommandContext, daemon: Daemon, from: &str, into: &str) -> Result<Outcome> {
+async fn move_all(context: &CommandContext, daemon: &Daemon, from: &str, into: &str) -> Result<Outcome> {
     let request = Request::new(of::MergeProjects).with("from", from).with("into", into);
     let merged = daemon.read(request).await?;
-    daemon.close().await;
     context.output.json(merged.raw())?;
     context.output.facts(&[
         ("memories", shown(&merged.memories)),

@@ -104,7 +104,6 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
             .with("as_of", args.as_of.as_deref());
         all.push(daemon.read(request).await?);
     }
-    daemon.close().await;
     // A single memory is an object, as in earlier versions; several are a list.
     let answer = match all.as_slice() {
         [one] => one.raw().clone(),
@@ -211,7 +210,6 @@ pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Ou
         .with("after", args.after)
         .with("within", name_of(args.within));
     let found = daemon.read(request).await?;
-    daemon.close().await;
     context.output.json(found.raw())?;
     context.output.table(&timeline_table(&found), "nothing happened")?;
     let all = found.before.iter().chain([&found.focus]).chain(&found.after);
@@ -241,7 +239,6 @@ pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outc
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(request).await?;
     let suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), None).await?;
-    daemon.close().await;
     context.output.json(answer.raw())?;
     context.output.text(answer.text.raw())?;
     context.output.notes(&suggestions);

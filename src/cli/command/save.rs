@@ -177,7 +177,6 @@ pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
         _ => None,
     };
     let saved = daemon.read(fields.add_to(request, &daemon).await?).await?;
-    daemon.close().await;
     if let Some(near) = kind.zip(types).and_then(|(kind, types)| suggest::new_type(&kind, &types)) {
         context.output.note(&near);
     }
@@ -201,7 +200,6 @@ pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcom
         .with("verified", args.verified)
         .with("expected_revision", args.expected_revision);
     let updated = daemon.read(args.fields.add_to(request, &daemon).await?).await?;
-    daemon.close().await;
     print(context, &updated)
 }
 

@@ -63,7 +63,8 @@ pub struct SearchArgs {
     /// Show the parts of each hit's score
     #[arg(long)]
     explain: bool,
-    /// Leave out this part of the score: words, meaning, neighbours, session or opening
+    /// Leave out this part of the score: words, meaning, neighbours, session, opening, used or
+    /// related
     #[arg(long, value_name = "PART")]
     without: Option<String>,
 }
@@ -119,13 +120,14 @@ pub async fn run(context: &CommandContext, args: SearchArgs) -> Result<Outcome> 
     let is_empty = found.hits.is_empty();
     let mut suggestions = Vec::new();
     if is_empty && !context.output.is_json() {
-        suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), args.kind.as_deref()).await?;
+        // Passages and exchanges are no memories, so no memory has these types.
+        let kind = args.kind.as_deref().filter(|kind| !["document", "history"].contains(kind));
+        suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), kind).await?;
         let request = Request::new(of::Spelling)
             .with("project", args.project.as_deref())
             .with("all_projects", args.all_projects);
         suggestions.extend(suggest::words(&daemon, request.with("query", query.as_str())).await?);
     }
-    daemon.close().await;
     if context.output.json(found.raw())? {
         return Ok(Outcome::Done);
     }

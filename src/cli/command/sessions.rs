@@ -171,7 +171,6 @@ async fn contents(context: &CommandContext, id: &str) -> Result<Option<(Session,
             _ => return Err(Error::user(format!("several sessions have ids that begin with {id}"))),
         }
     }
-    daemon.close().await;
     Ok(contents)
 }
 

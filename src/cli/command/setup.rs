@@ -15,7 +15,7 @@ use crate::mcp::TOOLS;
 use crate::setup::machine::{COMPLETIONS_RECORD, SERVICE_RECORD};
 use crate::setup::skill::SKILLS_RECORD;
 use crate::setup::{
-    self, AGENTS, Agent, Change, Invocation, Part, Record, SetupError, Target, UserFolders, command_in,
+    self, AGENTS, Agent, Change, Invocation, Left, Part, Record, SetupError, Target, UserFolders, command_in,
     plugin, short, text_of, tools_of,
 };
 use cerebro_core::domain::Run;
@@ -64,7 +64,8 @@ pub struct SetupArgs {
 /// Remove Cerebro from an agent's files
 ///
 /// A file that nobody has changed since gets its former text back, byte for byte. From any other file, exactly what
-/// was added is removed. The memory stays.
+/// was added is removed. Without the record of a set-up from this home, what `setup` would not write just so stays and is
+/// named. The memory stays.
 #[derive(Debug, Args)]
 pub struct UnsetupArgs {
     /// The agent
@@ -220,10 +221,32 @@ impl AgentFiles {
     /// What a removal leaves in the agent's files, for people.
     pub(super) fn left_alone(&self) -> Result<Vec<String>> {
         let left = setup::left_alone(&self.targets, self.record.as_ref())?;
-        let words = |(path, keys): &(PathBuf, String)| {
-            format!("left alone, since this home did not set it up: `{keys}` in {}", self.setup.short(path))
+        let words =
+            |left: &Left| format!("left alone, since this home did not set it up: {}", self.place(left));
+        let mut words: Vec<String> = left.iter().map(words).collect();
+        if !words.is_empty() {
+            words.push(format!(
+                "if you want it removed, take it out by hand; if another home set it up, `cerebro --home DIR unsetup {}` \
+                 takes it out",
+                self.agent.name
+            ));
+        }
+        Ok(words)
+    }
+
+    /// What a planned removal takes out although `setup` did not write it, for people.
+    pub(super) fn taken_along(&self, changes: &[Change]) -> Vec<String> {
+        let taken = setup::taken_along(&self.targets, changes);
+        let words = |taken: &Left| {
+            format!("goes with the entry, though `setup` did not write it: {}", self.place(taken))
         };
-        Ok(left.iter().map(words).collect())
+        taken.iter().map(words).collect()
+    }
+
+    fn place(&self, left: &Left) -> String {
+        let keys = left.keys.iter().map(|keys| format!("`{keys}`")).collect::<Vec<_>>().join(", ");
+        let what = if keys.is_empty() { "Cerebro's text" } else { keys.as_str() };
+        format!("{what} in {}", self.setup.short(&left.path))
     }
 
     pub(super) fn named(context: &CommandContext, name: &str) -> Result<Self> {
@@ -246,7 +269,7 @@ impl AgentFiles {
         Ok(states)
     }
 
-    /// Whether the agent's file has exactly the server's entry that this program writes for this home.
+    /// Whether the agent's file has the server's entry that this program writes for this home.
     pub(super) fn is_set_up(&self) -> Result<bool> {
         Ok(self.package.is_some() || setup::is_set_up(&self.targets)?)
     }
@@ -410,6 +433,7 @@ pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> 
     let agent_files = AgentFiles::named(context, &args.agent)?;
     let changes = agent_files.plan_removal()?;
     let mut notes = agent_files.left_alone()?;
+    notes.extend(agent_files.taken_along(&changes));
     if !args.dry_run {
         let kept = agent_files.apply_removal(&changes)?;
         notes.extend(kept.iter().map(|path| format!("the backup stays: {}", agent_files.setup.short(path))));
@@ -437,7 +461,8 @@ fn list(context: &CommandContext) -> Result<Outcome> {
     let user = user_home().ok_or(HomeError::Unknown)?;
     let folders = UserFolders::of(user);
     let mut table = Table::new(AGENT_COLUMNS);
-    let (mut rows, mut is_missing, mut outcome) = (Vec::new(), false, Outcome::Done);
+    let (mut rows, mut outcome) = (Vec::new(), Outcome::Done);
+    let (mut is_missing, mut is_any) = (false, false);
     for agent in &AGENTS {
         let (agent_files, fault) = AgentFiles::and_fault(context, agent)?;
         let is_installed = agent.is_installed(&folders);
@@ -456,14 +481,17 @@ fn list(context: &CommandContext) -> Result<Outcome> {
         }
         rows.push(row);
         is_missing |= is_installed && parts.is_empty();
+        is_any |= !parts.is_empty();
         table.add(agent_row(agent.name, is_installed, &parts, agent_files.setup.short(&path)));
     }
     context.output.json(&json!({ "agents": rows }))?;
     context.output.table(&table, "no agents")?;
     context.output.note(if is_missing {
-        "next: `cerebro setup AGENT` sets one up, `cerebro setup --all` those found here; each change is shown first"
-    } else {
+        "next: `cerebro setup --all` sets up those found here, after showing each change; `cerebro setup AGENT` sets one up"
+    } else if is_any {
         "`cerebro setup AGENT` sets another one up, `--check` says whether it works"
+    } else {
+        "none was found here; `cerebro setup AGENT` sets one up all the same"
     });
     Ok(outcome)
 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::setup::{AgentFiles, Plan, SetupArgs, SetupContext, print_differences, print_files};
 use super::{CommandContext, Outcome, history};
-use crate::cli::error::Result;
-use crate::setup::{AGENTS, Change};
+use crate::cli::error::{Error, Result};
+use crate::setup::{AGENTS, Agent, Change};
 use cerebro_core::domain::Run;
 
 /// An agent that was found, and what would be done to its files.
@@ -15,7 +15,7 @@ struct Found {
 }
 
 /// Plans all agents before the first file is written, and shows the differences. An agent whose files cannot be
-/// edited is named and left alone; the others are set up.
+/// edited or written is named; the others are set up.
 pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> {
     let setup = SetupContext::of(context)?;
     let (mut found, mut faults) = (Vec::new(), Vec::new());
@@ -24,17 +24,19 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
             AgentFiles::of(context, agent).and_then(|agent_files| Ok((agent_files.plan(args)?, agent_files)));
         match planned {
             Ok((plan, agent_files)) => found.push(Found { agent_files, plan }),
-            Err(error) => {
-                context.output.warn(&error.to_string());
-                faults.push(json!({ "agent": agent.name, "problem": error.to_string() }));
-            }
+            Err(error) => faults.push(fault(context, agent, &error)),
         }
     }
-    let short = if faults.is_empty() { Outcome::Done } else { Outcome::Short };
     if found.is_empty() {
         context.output.json(&json!({ "agents": [], "faults": faults }))?;
-        context.output.note("no agent was found here; `cerebro setup AGENT` sets one up all the same");
-        return Ok(short);
+        if !faults.is_empty() {
+            return Ok(Outcome::Short);
+        }
+        context.output.note(
+            "no agent was found here; `cerebro setup` lists those that it knows, and `cerebro setup AGENT` sets one up \
+             all the same",
+        );
+        return Ok(Outcome::Done);
     }
     let changes = || found.iter().flat_map(|found| &found.plan.changes);
     let is_any = changes().any(Change::is_any);
@@ -44,15 +46,26 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
         return Ok(Outcome::Short);
     }
     if !args.dry_run {
-        for Found { agent_files, plan } in &mut found {
-            agent_files.apply(context, plan)?;
-        }
+        found.retain_mut(|Found { agent_files, plan }| match agent_files.apply(context, plan) {
+            Ok(()) => true,
+            Err(error) => {
+                faults.push(fault(context, agent_files.agent, &error));
+                false
+            }
+        });
     }
+    let short = if faults.is_empty() { Outcome::Done } else { Outcome::Short };
     print(context, &setup, &found, Run::dry_if(args.dry_run), faults)?;
     if !args.dry_run {
         history::offer(context, &setup, args.history, !args.yes).await?;
     }
     Ok(short)
+}
+
+/// Says why an agent was not set up.
+fn fault(context: &CommandContext, agent: &Agent, error: &Error) -> Value {
+    context.output.warn(&format!("{} was not set up: {error}", agent.title));
+    json!({ "agent": agent.name, "problem": error.to_string() })
 }
 
 fn question(found: &[Found]) -> String {

@@ -25,7 +25,6 @@ pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
     let is_empty = stats.memories.live == 0 && !context.output.is_json();
     let project = args.project.as_deref().filter(|_| is_empty);
     let suggestions = suggest::for_unknown(&daemon, project, None).await?;
-    daemon.close().await;
     if !context.output.json(stats.raw())? {
         context.output.facts(&facts(&stats, &Sizes::of(&home)))?;
         context.output.notes(&suggestions);

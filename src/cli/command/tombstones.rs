@@ -22,7 +22,7 @@ pub struct TombstonesArgs {
     /// Do not ask first; needed without a terminal
     #[arg(long, requires = "forget")]
     yes: bool,
-    /// Show at most N
+    /// Show at most N, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 50, conflicts_with = "forget",
         value_parser = within(1..=TOMBSTONES_LISTED_MAX))]
     limit: usize,
@@ -40,7 +40,6 @@ pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outco
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let Some(id) = args.forget else {
         let listed = daemon.read(Request::new(of::Tombstones).with("limit", args.limit)).await?;
-        daemon.close().await;
         context.output.json(listed.raw())?;
         let table = Table::listing(COLUMNS, &listed.tombstones, |text| {
             let (at, why, id) = (shown(&text.at), shown(&text.why), shown(&text.id));
@@ -58,7 +57,6 @@ pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outco
         return Ok(Outcome::Short);
     }
     let gone = daemon.read(Request::new(of::ForgetTombstones).with("id", id.as_str())).await?;
-    daemon.close().await;
     context.output.json(gone.raw())?;
     let detail = format!(": {}", text::counted(gone.forgotten, "tombstone"));
     context.output.outcome(&id, "forgotten", &detail)?;

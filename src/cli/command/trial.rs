@@ -153,8 +153,6 @@ async fn fill(home: &Home, place: &Path) -> Result<(u64, u64)> {
         let answer = into.read(Request::new(of::Import).with("lines", page)).await?;
         skipped += answer.skipped.len() as u64;
     }
-    into.close().await;
-    from.close().await;
     Ok((lines, skipped))
 }
 
@@ -232,7 +230,6 @@ async fn contents(home: &Home) -> Result<BTreeMap<Key, ([u8; 32], String)>> {
             contents.insert(key(&read), (Sha256::digest(&line).into(), word(&read)));
         }
     }
-    daemon.close().await;
     Ok(contents)
 }
 

@@ -177,8 +177,7 @@ async fn take_out(context: &CommandContext, setup: &SetupContext, run: Run, remo
     }
 }
 
-/// Removes the setup of one agent made from this home, and lists what stays. Without a record, the server's entry
-/// decides: a setup of another home is left alone.
+/// Removes the setup of one agent made from this home, and lists what stays.
 fn take_agent(
     context: &CommandContext,
     setup: &SetupContext,
@@ -191,10 +190,8 @@ fn take_agent(
     });
     let mut notes: Vec<String> = package.into_iter().collect();
     notes.extend(agent_files.left_alone()?);
-    if agent_files.record.is_none() && !agent_files.is_set_up()? {
-        return Ok((Vec::new(), notes));
-    }
     let changes = agent_files.plan_removal()?;
+    notes.extend(agent_files.taken_along(&changes));
     let kept = if run.is_dry() { Vec::new() } else { agent_files.apply_removal(&changes)? };
     notes.extend(kept.iter().map(|path| format!("the backup stays: {}", setup.short(path))));
     Ok((changes.into_iter().filter(Change::is_any).collect(), notes))

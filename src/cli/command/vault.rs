@@ -30,6 +30,8 @@ const SESSIONS: &str = Project::RESERVED[1];
 const EDITED: &str = "it was changed here and not imported; `cerebro import` takes it";
 const COPY: &str =
     "it is a copy of a note of this export; remove it, or take `id` out to make it a new memory";
+const NO_FOLDER: &str = "it is where a folder of notes belongs, and not a folder; notes are not written through links: \
+     give it another name, or export to where it leads";
 const IN_THE_WAY: &str = "it is where a note belongs, and not a note of an export; give it another name";
 const SESSION_EDITED: &str = "it is a session's note that was changed, or that an earlier version wrote, and \
      nothing reads it back; remove it to have it written again";
@@ -92,6 +94,22 @@ impl Vault {
         self.root.join(folder_of(project)).join(format!("{}.md", note::stem(title, id)))
     }
 
+    /// What keeps a note from its place, below the folder of the export: a link, or anything else that is no folder.
+    fn obstacle_to(&self, place: &Path) -> Option<PathBuf> {
+        let folders = place.ancestors().skip(1).take_while(|folder| *folder != self.root);
+        let is_other = |folder: &&Path| fs::symlink_metadata(folder).is_ok_and(|found| !found.is_dir());
+        folders.filter(is_other).last().map(Path::to_owned)
+    }
+
+    /// Notes what keeps notes from their place, once for all notes.
+    fn is_kept_from(&self, place: &Path, report: &mut Report) -> bool {
+        let Some(obstacle) = self.obstacle_to(place) else { return false };
+        if !report.skipped.iter().any(|(path, _)| *path == obstacle) {
+            report.skip(&obstacle, NO_FOLDER);
+        }
+        true
+    }
+
     /// Whether an export put the note there. With version 0.1.0, two projects could share a folder.
     fn is_placed(&self, note: &Note, id: &str, path: &Path) -> bool {
         let place = self.place_of(note, id);
@@ -114,11 +132,14 @@ impl Vault {
             return Err(Error::internal(format!("the note of memory {id} cannot be read back")));
         };
         let target = self.place_of(&new, id);
+        if self.is_kept_from(&target, report) {
+            return Ok(());
+        }
         let mut places = self.notes.get(id).cloned().unwrap_or_default();
         if !places.contains(&target) {
             places.push(target.clone());
         }
-        let (mut ours, mut is_free) = (Vec::new(), true);
+        let (mut ours, mut copies, mut is_free) = (Vec::new(), Vec::new(), true);
         for place in places {
             let why = match look(&place) {
                 Found::Nothing => continue,
@@ -129,7 +150,7 @@ impl Vault {
                         continue;
                     }
                     Standing::Ours(_) => {
-                        report.skip(&place, COPY);
+                        copies.push((place, present));
                         continue;
                     }
                     Standing::Edited => EDITED.to_owned(),
@@ -139,6 +160,15 @@ impl Vault {
             };
             report.skip(&place, why);
             is_free = false;
+        }
+        if ours.is_empty()
+            && copies.len() == 1
+            && copies.iter().all(|(place, _)| is_retitled(place, id, &target))
+        {
+            ours.append(&mut copies);
+        }
+        for (copy, _) in copies {
+            report.skip(&copy, COPY);
         }
         if !is_free {
             return Ok(());
@@ -160,6 +190,9 @@ impl Vault {
     /// When the file cannot be written.
     pub fn put_session(&self, stem: &str, id: &str, text: &str, report: &mut Report) -> Result<()> {
         let path = self.root.join(SESSIONS).join(format!("{stem}.md"));
+        if self.is_kept_from(&path, report) {
+            return Ok(());
+        }
         let present = match look(&path) {
             Found::Nothing => None,
             Found::Text(present) if note::is_untouched_session(&present, id, text) => Some(present),
@@ -174,6 +207,13 @@ impl Vault {
         };
         put(&path, text, present.as_deref(), "sessions", report).map(drop)
     }
+}
+
+/// Whether a file is where an export put the note of a memory, whose title was changed in the file since.
+fn is_retitled(path: &Path, id: &str, target: &Path) -> bool {
+    let is_of_export =
+        path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with(&format!("-{id}")));
+    is_of_export && path.parent() == target.parent()
 }
 
 /// Writes a text to a new file or in place of the present text. Returns whether the file contains it now.
@@ -414,6 +454,19 @@ mod tests {
         assert_eq!(export(temp.path(), &memory("Old", "Text.")), (vec![], 0));
         assert_eq!(export(temp.path(), &memory("New", "Text.")), (vec![], 1));
         assert!(text(temp.path(), &old).is_none() && text(temp.path(), &new).is_some());
+    }
+
+    #[test]
+    fn a_note_whose_title_was_changed_by_hand_and_imported_is_no_copy() {
+        let temp = tempfile::tempdir().unwrap();
+        let (old, new) = (format!("old-{ID}.md"), format!("new-{ID}.md"));
+        assert_eq!(export(temp.path(), &memory("Old", "Text.")), (vec![], 1));
+        // The import of a changed note leaves it under its name, with a digest that fits.
+        fs::write(temp.path().join("acme/pay").join(&old), note::render(&memory("New", "Text."), &[]))
+            .unwrap();
+        assert_eq!(export(temp.path(), &memory("New", "Text.")), (vec![], 1));
+        assert!(text(temp.path(), &old).is_none() && text(temp.path(), &new).is_some());
+        assert_eq!(export(temp.path(), &memory("New", "Text.")), (vec![], 0));
     }
 
     #[test]

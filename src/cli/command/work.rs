@@ -471,7 +471,6 @@ async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
         tokio::time::sleep(GLANCE).await;
         answer = daemon.read(request(Some(last))).await?;
     }
-    daemon.close().await;
     if last == 0 {
         context.output.note("no events");
     }
@@ -520,11 +519,9 @@ async fn export(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
         context.output.write(&page.lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         after = page.next;
         if after.is_none() {
-            break;
+            return Ok(Outcome::Done);
         }
     }
-    daemon.close().await;
-    Ok(Outcome::Done)
 }
 
 async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {

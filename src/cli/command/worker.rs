@@ -110,19 +110,22 @@ pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcom
         None => (daemon.read(Request::new(of::Worker)).await?, false),
     };
     let worker = if wait { watch(context, &daemon).await? } else { answer.into_answer().worker };
-    daemon.close().await;
     show(context, &worker)?;
     if is_pause && worker.state != "paused" {
         context.output.note("it pauses after its present job");
     }
-    if !wait || is_done(&worker) {
+    let is_off = worker.state == "off";
+    if wait && !is_done(&worker) {
+        context.output.warn(&cannot_go_on(&worker));
+    } else if is_off && worker.detail.is_none() {
+        context.output.note("no model is set, so searches are by words");
+    } else {
         return Ok(Outcome::Done);
     }
-    context.output.warn(&cannot_go_on(&worker));
     if let Some(words) = next_step(&worker) {
         context.output.note(&words);
     }
-    Ok(Outcome::Short)
+    Ok(if wait { Outcome::Short } else { Outcome::Done })
 }
 
 /// Why nothing more is done.
@@ -138,7 +141,7 @@ fn next_step(worker: &Worker) -> Option<String> {
     match worker.state.raw() {
         "paused" => Some("`cerebro worker resume` resumes it".to_owned()),
         "off" if worker.detail.is_none() => {
-            Some("`cerebro model use NAME` sets one; `cerebro model list` lists them".to_owned())
+            Some("`cerebro model install NAME` installs one; `cerebro model list` lists them".to_owned())
         }
         _ => Some(shown(&worker.detail)).filter(|why| !why.is_empty()),
     }
@@ -200,7 +203,6 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
     let list = match args.action {
         Some(JobsAction::Retry) => {
             let retried = daemon.read(Request::new(of::JobsRetry)).await?;
-            daemon.close().await;
             context.output.json(retried.raw())?;
             context.output.note(&format!("tried again: {}", text::counted(retried.revived, "job")));
             return Ok(Outcome::Done);
@@ -223,7 +225,6 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
             all.jobs.extend(more);
         }
     }
-    daemon.close().await;
     context.output.json(&raw)?;
     let Jobs { queued, leased, dead, jobs } = all;
     context.output.note(&format!("{queued} waiting, {leased} under way, {dead} given up"));
@@ -243,13 +244,11 @@ pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outc
     let daemon = Daemon::reach(&context.home()?).await?;
     let begun = daemon.read(Request::new(of::Reindex)).await?;
     if args.no_wait {
-        daemon.close().await;
         context.output.json(begun.raw())?;
         context.output.note("it has begun; `cerebro worker status --wait` shows the progress");
         return Ok(Outcome::Done);
     }
     let worker = watch(context, &daemon).await?;
-    daemon.close().await;
     if !is_done(&worker) {
         let error = Error::user(cannot_go_on(&worker));
         return Err(match next_step(&worker) {

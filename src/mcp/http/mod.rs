@@ -13,7 +13,7 @@ mod rate;
 mod sessions;
 mod token;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -48,8 +48,6 @@ pub const RATE: u32 = 50;
 pub const RATE_MAX: u32 = 10_000;
 /// Most additional hosts, and most additional origins.
 const NAMES_MAX: usize = 16;
-/// How long requests under way may take when the listener closes.
-const FINISH_MAX: Duration = Duration::from_secs(5);
 
 /// How to listen. It is not printed by `Debug`.
 #[derive(Clone, Default)]
@@ -110,10 +108,17 @@ pub(crate) async fn open(
     options: HttpOptions,
 ) -> Result<(SocketAddr, CancellationToken), ArgumentError> {
     let mut place = context.http().lock().await;
-    if let Some(open) = place.as_ref().filter(|open| !open.ended.is_finished()) {
-        let problem =
-            format!("the daemon already listens on {}; `cerebro serve --stop` closes it", open.address);
-        return Err(ArgumentError::new("address", None, problem));
+    match place.take() {
+        Some(open) if open.is_open() => {
+            let open = place.insert(open).address;
+            let problem = format!("the daemon already listens on {open}; `cerebro serve --stop` closes it");
+            return Err(ArgumentError::new("address", None, problem));
+        }
+        // It is closing, and its port may be the requested one.
+        Some(closing) => {
+            closing.close().await;
+        }
+        None => {}
     }
     let address = options.address.parse::<SocketAddr>().map_err(|_| {
         let problem = format!("it is not an address with a port, such as {ADDRESS} or [::1]:8765");
@@ -132,16 +137,11 @@ pub(crate) async fn open(
     let (stop, end) = (CancellationToken::new(), CancellationToken::new());
     let sessions = SessionRegistry::new(context.clone(), stop.clone(), end.clone());
     let router = router(context, auth, guard, sessions);
-    let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));
-    let (own, stopped) = (context.clone(), stop.clone());
+    let own = context.clone();
+    let leaving = async move { own.control().stopping().await };
+    let serving = cerebro_net::serve_until(listener, router, stop.clone(), leaving);
     let ended = tokio::spawn(async move {
-        tokio::select! {
-            () = stopped.cancelled() => {}
-            () = own.control().stopping() => stopped.cancel(),
-        }
-        if tokio::time::timeout(FINISH_MAX, &mut serving).await.is_err() {
-            serving.abort();
-        }
+        serving.await;
         end.cancel();
         tracing::info!("the HTTP listener is closed");
     });

@@ -29,7 +29,9 @@ function searchWhileTyping(form) {
       shown.forEach((part, n) => part.replaceChildren(...found[n].childNodes));
       history.replaceState(null, "", address);
     } catch (error) {
-      if (error.name !== "AbortError") throw error;
+      if (error.name === "AbortError") return;
+      // Otherwise the hits of the last search would seem to be those of these words.
+      shown[0].textContent = "The page does not answer: these are the hits of an earlier search. If cerebro web was closed, run it again.";
     }
   };
   form.addEventListener("input", () => {

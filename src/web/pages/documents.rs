@@ -6,7 +6,6 @@ use crate::answer::{
     Text,
     documents::{self, Document},
 };
-use crate::view::bytes;
 
 /// How many documents a page shows.
 const PAGE: usize = 40;
@@ -41,7 +40,7 @@ impl Line {
             project: named(&document.project.line()),
             format: document.format.line(),
             passages: counted(locale, passages, "passage", "passages"),
-            size: bytes(document.bytes),
+            size: locale.bytes(document.bytes),
             removed: document.removed,
             cut: document.cut,
             when: locale.moment(document.at.moment()),
@@ -56,8 +55,7 @@ struct ListPage {
     project: String,
     projects: Vec<String>,
     documents: Vec<Line>,
-    first: bool,
-    later: Option<String>,
+    pager: Pager,
 }
 
 /// A passage.
@@ -76,8 +74,7 @@ struct DocumentPage {
     shell: Shell,
     line: Line,
     passages: Vec<Passage>,
-    first: bool,
-    later: Option<String>,
+    pager: Pager,
 }
 
 #[derive(Template)]
@@ -97,14 +94,16 @@ pub(in crate::web) async fn list(
     let answer = shared.backend.read(of::Documents, question).await?;
     let documents: Vec<Line> = answer.documents.iter().take(PAGE).map(|one| Line::of(one, &locale)).collect();
     let counts = shared.backend.counts().await;
-    let next = (from + PAGE).to_string();
+    let at = |from: &str| link::with_query("/documents", &[("project", &project), ("from", from)]);
     let more = answer.documents.len() > PAGE;
+    let pager = Pager::of("list")
+        .first("First", (from > 0).then(|| at("")))
+        .next("More", more.then(|| at(&(from + PAGE).to_string())));
     Ok(shell::ok(&ListPage {
         shell: Shell::titled("Documents", "/documents").done(parts.get("done")),
         projects: known_projects(&counts),
         documents,
-        first: from == 0,
-        later: more.then(|| link::with_query("/documents", &[("project", &project), ("from", &next)])),
+        pager,
         project,
     }))
 }
@@ -125,14 +124,10 @@ pub(in crate::web) async fn show(
     let passages = ByteBudget(PASSAGES_BYTES).fill(answer.passages.iter().map(passage), weight);
     let next = from + passages.len();
     let more = next < usize::try_from(answer.document.chunks).unwrap_or(0);
-    let later = (more && !passages.is_empty()).then(|| link::onward(&line.href, next));
-    Ok(shell::ok(&DocumentPage {
-        shell: Shell::titled(&line.title, "/documents"),
-        line,
-        passages,
-        first: from == 0,
-        later,
-    }))
+    let pager = Pager::of("document")
+        .first("First", (from > 0).then(|| line.href.clone()))
+        .next("More", (more && !passages.is_empty()).then(|| link::onward(&line.href, next)));
+    Ok(shell::ok(&DocumentPage { shell: Shell::titled(&line.title, "/documents"), line, passages, pager }))
 }
 
 fn passage(one: &documents::Passage) -> Passage {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::prelude::*;
-use crate::view::{self, Memory};
+use crate::view::{self, Memory, Stored};
 use cerebro_core::domain::{Kind, Nature, ScopeName};
 
 #[derive(Template)]
@@ -48,7 +48,7 @@ struct Draft {
 
 impl Draft {
     fn of(memory: Memory) -> Self {
-        let (title, kind, tags) = memory.raw;
+        let Stored { title, kind, tags } = memory.stored;
         let is_personal = memory.scope == ScopeName::Personal.as_str();
         Self {
             title,
@@ -159,7 +159,8 @@ pub(in crate::web) async fn save(
     let question = draft.question(&id, &before);
     let refused = match shared.backend.change_and_read(of::Update, question).await {
         Ok(answer) => {
-            let done = answer.outcome.line();
+            let is_whole = answer.ignored.is_empty();
+            let done = if is_whole { answer.outcome.line() } else { "updated-without".to_owned() };
             return Ok(
                 Redirect::to(&link::with_query(&link::memory(&id), &[("done", &done)])).into_response()
             );

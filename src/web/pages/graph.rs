@@ -71,8 +71,7 @@ struct Picture {
     shapes: Vec<Shape>,
     curves: Vec<Curve>,
     lines: Vec<Line>,
-    first: Option<String>,
-    later: Option<String>,
+    pager: Pager,
     is_cut: bool,
 }
 
@@ -274,8 +273,9 @@ fn picture(
         box_width: BOX_WIDTH,
         box_height: BOX_HEIGHT,
         shapes: rows.iter().enumerate().map(shape).collect(),
-        first: (from > 0).then(|| own.to_owned()),
-        later: (next < edges.len()).then(|| link::onward(own, next)),
+        pager: Pager::of("relations")
+            .first("First", (from > 0).then(|| own.to_owned()))
+            .next("More", (next < edges.len()).then(|| link::onward(own, next))),
         lines,
         is_cut: truncated || edges.len() > CURVES_MAX,
         curves: layout.curves,
@@ -352,8 +352,8 @@ mod tests {
             };
             let html = page.render().unwrap();
             assert!(html.len() < 60_000, "{}", html.len());
-            match page.picture.later {
-                Some(later) => from = later.rsplit('=').next().unwrap().parse().unwrap(),
+            match page.picture.pager.links.last().filter(|link| link.rel == "next") {
+                Some(next) => from = next.href.rsplit('=').next().unwrap().parse().unwrap(),
                 None => break,
             }
         }

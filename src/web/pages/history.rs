@@ -37,7 +37,7 @@ struct HistoryPage {
     steps: Vec<Step>,
     /// The address of the list of revisions, if this page continues a single one.
     all: Option<String>,
-    earlier: Option<String>,
+    pager: Pager,
 }
 
 pub(in crate::web) async fn show(
@@ -88,7 +88,7 @@ pub(in crate::web) async fn show(
         title: super::titled(&memory.row.title),
         steps,
         all: (line > 0).then_some(own),
-        earlier,
+        pager: Pager::of("history").next("Earlier", earlier),
     }))
 }
 

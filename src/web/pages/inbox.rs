@@ -90,7 +90,7 @@ pub(in crate::web) async fn list(
     let asked = part(&parts, "state");
     let known = STATES.into_iter().find(|known| *known == asked);
     let state = match known {
-        None if !asked.is_empty() => return Err(Failure::unread("state", &asked)),
+        None if !asked.is_empty() => return Err(Unread::new("state", &asked).into()),
         known => known.unwrap_or("waiting"),
     };
     let (status, answer) = tokio::try_join!(

@@ -2,9 +2,9 @@
 
 use axum::http::StatusCode;
 
-use super::Parts;
 use super::prelude::*;
-use crate::view::{self, Memory};
+use super::{Parts, part};
+use crate::view::{self, Memory, Stored};
 use cerebro_core::operation::Operation;
 
 /// Longest part of each text next to the form, in bytes.
@@ -57,14 +57,14 @@ async fn page(shared: &Shared, first: &str, second: &str) -> Result<JoinPage, Fa
         content: byte_budget::cut(&view::clean(&memory.content), SHOWN_BYTES).into_owned(),
     };
     let query = [("first", second.row.id.as_str()), ("second", first.row.id.as_str())];
-    let mut tags = first.raw.2.clone();
-    tags.extend(second.raw.2.iter().filter(|tag| !first.raw.2.contains(tag)).cloned());
+    let Stored { title, kind, mut tags } = first.stored.clone();
+    tags.extend(second.stored.tags.iter().filter(|tag| !first.stored.tags.contains(tag)).cloned());
     Ok(JoinPage {
         shell: Shell::titled("Merge two memories", super::tabs::PLACE).token(shared.access.token()),
         sides: [side("first", &first), side("second", &second)],
         other_way: link::with_query("/pairs/merge", &query),
-        title: first.raw.0.clone(),
-        kind: first.raw.1.clone(),
+        title,
+        kind,
         tags: tags.join(", "),
         content: both(&first.content, &second.content),
         problem: None,
@@ -84,8 +84,7 @@ pub(in crate::web) async fn show(
     State(shared): State<Shared>,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let part = |name: &str| parts.get(name).cloned().unwrap_or_default();
-    Ok(shell::ok(&page(&shared, &part("first"), &part("second")).await?))
+    Ok(shell::ok(&page(&shared, &part(&parts, "first"), &part(&parts, "second")).await?))
 }
 
 /// Saves the text as the next revision of the first memory, which supersedes the second. If one of them was changed

@@ -67,7 +67,7 @@ impl CallLine {
 pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -> Result<Response, Failure> {
     let answer = shared.backend.read(of::Live, json!({ "after": 0, "limit": CALLS })).await?;
     let calls = answer.calls.iter().rev();
-    let calls: Vec<CallLine> = calls.map(|call| CallLine::of(&Call::read(call), &locale)).collect();
+    let calls: Vec<CallLine> = calls.map(|call| CallLine::of(&Call::of(call), &locale)).collect();
     Ok(shell::ok(&LivePage { shell: Shell::titled("Live", "/live"), calls, last: answer.last, most: CALLS }))
 }
 
@@ -97,7 +97,7 @@ pub(in crate::web) async fn stream(
 
 /// A call as an event: its line in the table, and its number, from which the browser resumes.
 fn event(call: &daemon::Call, locale: &Locale) -> Option<Event> {
-    let call = Call::read(call);
+    let call = Call::of(call);
     let line = CallLine::of(&call, locale).render().ok()?;
     Some(Event::default().id(call.number.to_string()).data(view::clean(&line)))
 }

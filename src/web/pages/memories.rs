@@ -45,10 +45,7 @@ struct Found {
     matched: String,
     /// Better hits in other projects: a text and an address.
     elsewhere: Vec<(String, String)>,
-    first: Option<String>,
-    /// The address of the previous page, if it is known.
-    before: Option<String>,
-    next: Option<String>,
+    pager: Pager,
 }
 
 pub(in crate::web) async fn show(
@@ -56,7 +53,7 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let filter = Filter::read(&parts).map_err(|(name, value)| Failure::unread(&name, &value))?;
+    let filter = Filter::read(&parts)?;
     let counts = shared.backend.counts().await;
     let found = if filter.is_search() {
         let answer = shared.backend.read(of::Search, filter.search()).await?;
@@ -110,9 +107,10 @@ fn listed(answer: &Listed, filter: &Filter, locale: &Locale) -> Found {
     });
     Found {
         said: format!("{said}{words}"),
-        first: (filter.from > 0).then(|| filter.at(0, "")),
-        before: before.filter(|_| filter.from > 0),
-        next: next.map(|next| filter.at(next, "")),
+        pager: Pager::of("list")
+            .first("First", (filter.from > 0).then(|| filter.at(0, "")))
+            .previous("Newer", before.filter(|_| filter.from > 0))
+            .next("Older", next.map(|next| filter.at(next, ""))),
         items: fitting(items),
         ..Found::default()
     }
@@ -147,10 +145,10 @@ fn hits(answer: &search::Found, filter: &Filter, locale: &Locale) -> Found {
         said: format!("{}. {words}", counted(locale, items.len(), "hit", "hits")).trim_end().to_owned(),
         matched,
         elsewhere: elsewhere.collect(),
-        first: (!filter.cursor.is_empty()).then(|| filter.at(0, "")),
-        next: answer.next_cursor.as_ref().map(|cursor| filter.at(0, cursor.raw())),
+        pager: Pager::of("list")
+            .first("First", (!filter.cursor.is_empty()).then(|| filter.at(0, "")))
+            .next("More", answer.next_cursor.as_ref().map(|cursor| filter.at(0, cursor.raw()))),
         items: fitting(items),
-        ..Found::default()
     }
 }
 
@@ -189,18 +187,20 @@ mod tests {
 
     #[test]
     fn pages_lead_to_each_other_up_to_their_ends() {
+        let links = |page: &Found| {
+            page.pager.links.iter().map(|link| (link.name, link.href.clone())).collect::<Vec<_>>()
+        };
         let first = page(0, 50, Some(120), Some("50"));
-        assert_eq!((first.first, first.next.as_deref()), (None, Some("/memories?from=50")));
+        assert_eq!(links(&first), [("Older", "/memories?from=50".to_owned())]);
         let last = page(100, 20, Some(120), None);
-        assert_eq!((last.first.as_deref(), last.next), (Some("/memories"), None));
-        assert_eq!(last.before.as_deref(), Some("/memories?from=50"));
+        let back = |newer: &str| [("First", "/memories".to_owned()), ("Newer", newer.to_owned())];
+        assert_eq!(links(&last), back("/memories?from=50"));
         assert_eq!(last.said, "101–120 of 120 memories, newest first");
         assert_eq!(page(0, 1, Some(1), None).said, "1 memory");
         assert_eq!(page(0, 50, None, Some("70")).said, "50 memories, newest first; more follow");
         assert_eq!(page(70, 9, None, None).said, "9 memories, newest first");
-        let beyond = page(500, 0, Some(120), None);
-        assert_eq!((beyond.next, beyond.before.as_deref()), (None, Some("/memories?from=100")));
-        assert_eq!(page(50, 0, Some(0), None).before.as_deref(), Some("/memories"));
+        assert_eq!(links(&page(500, 0, Some(120), None)), back("/memories?from=100"));
+        assert_eq!(links(&page(50, 0, Some(0), None)), back("/memories"));
     }
 
     #[test]

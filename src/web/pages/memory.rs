@@ -119,9 +119,8 @@ fn details(memory: &Memory, locale: &Locale) -> Vec<Detail> {
     let one = |value: &str, href: String| {
         if value.is_empty() { Vec::new() } else { vec![(value.to_owned(), href)] }
     };
-    let all = |ids: &str, href: fn(&str) -> String| {
-        let ids = ids.split(", ").filter(|id| !id.is_empty());
-        ids.map(|id| (id.to_owned(), href(id))).collect::<Vec<_>>()
+    let all = |ids: &[String], href: fn(&str) -> String| {
+        ids.iter().map(|id| (id.clone(), href(id))).collect::<Vec<_>>()
     };
     let seen = if memory.duplicates > 0 { locale.count(memory.duplicates) } else { String::new() };
     let day = |at| locale.moment(at).shown;

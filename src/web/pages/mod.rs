@@ -21,28 +21,23 @@ mod tabs;
 pub(super) mod tidy;
 pub(super) mod work;
 
-use std::{collections::HashMap, str::FromStr};
+use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
 use super::{
     backend::Counts,
-    failure::Failure,
     view::{
         byte_budget::{self, ByteBudget},
         link,
         locale::{Locale, When},
+        parameter::{from, is_on, part, value},
     },
 };
 use crate::view::Row;
 
 /// The parameters in an address.
 type Parts = axum::extract::Query<HashMap<String, String>>;
-
-/// A parameter without blanks around it; empty if it is missing.
-fn part(parts: &HashMap<String, String>, name: &str) -> String {
-    parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default()
-}
 
 /// Arguments for one project, or for all projects if the name is empty.
 fn about(project: &str, mut question: Value) -> Value {
@@ -61,30 +56,6 @@ fn bounded<N>(facts: &mut Vec<(N, String)>, most: usize) -> usize {
         *value = byte_budget::cut(value, FACT_BYTES_MAX).into_owned();
     }
     left_out
-}
-
-/// A value in an address; `None` where it is not given. What cannot be read is refused on every page: a page that ignored
-/// it would show something else than its address says.
-fn value<T: FromStr>(parts: &HashMap<String, String>, name: &str) -> Result<Option<T>, Failure> {
-    let given = part(parts, name);
-    if given.is_empty() {
-        return Ok(None);
-    }
-    given.parse().map(Some).map_err(|_| Failure::unread(name, &given))
-}
-
-/// Whether a switch in an address is on: `1` is on, `0` and a missing one are off.
-fn is_on(parts: &HashMap<String, String>, name: &str) -> Result<bool, Failure> {
-    match value::<u8>(parts, name)? {
-        None | Some(0) => Ok(false),
-        Some(1) => Ok(true),
-        Some(other) => Err(Failure::unread(name, &other.to_string())),
-    }
-}
-
-/// The position in a list at which a page begins, as its address says.
-fn from<T: FromStr + Default>(parts: &HashMap<String, String>) -> Result<T, Failure> {
-    Ok(value(parts, "from")?.unwrap_or_default())
 }
 
 /// Longest title in a list, in characters and in bytes of HTML.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use super::prelude::*;
 use super::{Item, Parts};
 use crate::answer::{Text, daemon::Client, stats::Stats};
-use crate::view::{self, Call, DAYS_MAX, Fact, bytes, span};
+use crate::view::{self, Call, DAYS_MAX, Fact, span};
 use crate::web::{
     backend::{Counts, Figures},
     view::chart::{Chart, Column},
@@ -149,7 +149,7 @@ fn numbers(counts: &Counts, locale: &Locale) -> Vec<Number> {
         number(count(|stats| stats.prompts), "prompts", ""),
         number(count(|stats| stats.edges.relates_to), "relations", "/graph"),
         number(count(|stats| stats.memories.deleted), "deleted", "/memories?deleted=1"),
-        number(shown(&|stats| bytes(stats.disk_bytes)), "on disk", ""),
+        number(shown(&|stats| locale.bytes(stats.disk_bytes)), "on disk", ""),
     ]
 }
 
@@ -238,7 +238,7 @@ mod tests {
     fn calls_are_counted_by_hour_and_kind() {
         let now: Timestamp = "2026-11-22T10:30:00Z".parse().unwrap();
         let call = |at: &str, tool: &str| {
-            Call::read(&daemon::Call { at: at.into(), tool: tool.into(), ..daemon::Call::default() })
+            Call::of(&daemon::Call { at: at.into(), tool: tool.into(), ..daemon::Call::default() })
         };
         let seen = [
             call("2026-11-22T10:05:00Z", "mem_search"),

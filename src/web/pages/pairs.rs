@@ -53,8 +53,7 @@ struct PairsPage {
     back: &'static str,
     from: usize,
     pairs: Vec<Pair>,
-    first: Option<&'static str>,
-    later: Option<String>,
+    pager: Pager,
 }
 
 /// The address of a list of pairs.
@@ -81,7 +80,7 @@ pub(in crate::web) async fn show(
     let is_twins = match part(&parts, "which").as_str() {
         "" | "claims" => false,
         "twins" => true,
-        other => return Err(Failure::unread("which", other)),
+        other => return Err(Unread::new("which", other).into()),
     };
     let from: usize = super::from(&parts)?;
     let which = if is_twins { "twins" } else { "claims" };
@@ -96,8 +95,9 @@ pub(in crate::web) async fn show(
         back: if is_twins { "twins" } else { "pairs" },
         from,
         pairs,
-        first: (from > 0).then(|| place(is_twins)),
-        later: (answer.more == Some(true)).then(|| link::onward(place(is_twins), from + PAIRS)),
+        pager: Pager::of("list")
+            .first("First", (from > 0).then(|| place(is_twins).to_owned()))
+            .next("More", (answer.more == Some(true)).then(|| link::onward(place(is_twins), from + PAIRS))),
     }))
 }
 

@@ -55,8 +55,7 @@ struct ListPage {
     /// The results of a search.
     hits: Vec<Item>,
     matched: String,
-    is_first: bool,
-    earlier: Option<String>,
+    pager: Pager,
 }
 
 /// An exchange on one line.
@@ -78,7 +77,7 @@ struct SessionPage {
     model: String,
     follows: String,
     exchanges: Vec<ExchangeLine>,
-    later: Option<String>,
+    pager: Pager,
 }
 
 #[derive(Template)]
@@ -91,7 +90,7 @@ struct ExchangePage {
     content: String,
     facts: Vec<(&'static str, String)>,
     facts_more: usize,
-    later: Option<String>,
+    pager: Pager,
 }
 
 pub(in crate::web) async fn list(
@@ -106,8 +105,7 @@ pub(in crate::web) async fn list(
         sessions: Vec::new(),
         hits: Vec::new(),
         matched: String::new(),
-        is_first: from == 0,
-        earlier: None,
+        pager: Pager::of("list"),
         query,
         project,
     };
@@ -116,9 +114,11 @@ pub(in crate::web) async fn list(
         let answer = shared.backend.read(of::HistorySession, question).await?;
         let rows = answer.sessions.iter().flatten();
         page.sessions = rows.map(|row| Line::of(&Past::listed(row), &locale)).collect();
-        let next = (from + PAGE).to_string();
-        page.earlier = (page.sessions.len() == PAGE)
-            .then(|| link::with_query("/history", &[("project", &page.project), ("from", &next)]));
+        let at = |from: &str| link::with_query("/history", &[("project", &page.project), ("from", from)]);
+        let more = page.sessions.len() == PAGE;
+        page.pager = Pager::of("list")
+            .first("Newest", (from > 0).then(|| at("")))
+            .next("Older", more.then(|| at(&(from + PAGE).to_string())));
     } else {
         let all = page.project.is_empty();
         let question = json!({
@@ -163,7 +163,7 @@ pub(in crate::web) async fn session(
     };
     Ok(shell::ok(&SessionPage {
         shell: Shell::titled(&format!("Past session: {}", line.title), "/history"),
-        later: next.map(|next| link::onward(&line.href, next)),
+        pager: Pager::of("session").next("Later", next.map(|next| link::onward(&line.href, next))),
         exchanges: exchanges.iter().map(line_of).collect(),
         follows: if past.session.follows.is_empty() {
             String::new()
@@ -217,7 +217,8 @@ pub(in crate::web) async fn exchange(
         shell: Shell::titled(&title, "/history"),
         session: link::past(&exchange.session),
         when: locale.moment(exchange.at),
-        later: exchange.next.map(|next| link::onward(&link::exchange(&exchange.id), next)),
+        pager: Pager::of("text")
+            .next("Go on", exchange.next.map(|next| link::onward(&link::exchange(&exchange.id), next))),
         content: exchange.content,
         title,
         facts,

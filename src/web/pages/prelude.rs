@@ -17,5 +17,7 @@ pub(super) use crate::web::{
         byte_budget::{self, ByteBudget},
         link,
         locale::{Locale, When},
+        pager::Pager,
+        parameter::Unread,
     },
 };

@@ -45,8 +45,7 @@ struct ProjectsPage {
     is_counted: bool,
     lines: Vec<Line>,
     said: String,
-    first: bool,
-    later: Option<String>,
+    pager: Pager,
     names: Vec<String>,
     /// Memories that say what the project that was merged with theirs no longer says.
     again: Vec<MemoryId>,
@@ -96,8 +95,9 @@ pub(in crate::web) async fn show(
         is_counted: counts.at.is_some(),
         said: counted(&locale, all, "project", "projects"),
         lines,
-        first: from == 0,
-        later: (next < all).then(|| link::onward("/projects", next)),
+        pager: Pager::of("list")
+            .first("First", (from > 0).then(|| "/projects".to_owned()))
+            .next("More", (next < all).then(|| link::onward("/projects", next))),
         names: known_projects(&counts),
         again: again.filter_map(|id| MemoryId::parse(id).ok()).take(AGAIN).collect(),
     }))
@@ -186,8 +186,7 @@ mod tests {
             is_counted: true,
             lines: ByteBudget(LINES_BYTES).fill((0..PAGE).map(line), Line::weight),
             said: String::new(),
-            first: true,
-            later: None,
+            pager: Pager::default(),
             names: Vec::new(),
             again: Vec::new(),
         };

@@ -46,8 +46,7 @@ struct SessionsPage {
     project: String,
     projects: Vec<String>,
     sessions: Vec<Line>,
-    is_first: bool,
-    earlier: Option<String>,
+    pager: Pager,
 }
 
 /// Something that happened in a session.
@@ -78,7 +77,7 @@ struct SessionPage {
     whole: Option<String>,
     /// The sessions that it continues, the latest first.
     thread: Vec<Line>,
-    later: Option<String>,
+    pager: Pager,
 }
 
 fn line(session: &Session, locale: &Locale) -> Line {
@@ -125,16 +124,16 @@ pub(in crate::web) async fn list(
         let is_thread = lines[n - 1].follows == lines[n].href;
         lines[n - 1].is_thread = is_thread;
     }
+    let at = |before: &str, after: &str| {
+        link::with_query("/sessions", &[("project", &project), ("before", before), ("after", after)])
+    };
     Ok(shell::ok(&SessionsPage {
         shell: Shell::titled("Sessions", "/sessions"),
         projects: known_projects(&counts),
-        earlier: oldest.map(|(oldest, last)| {
-            let parts =
-                [("project", project.as_str()), ("before", oldest.as_str()), ("after", last.as_str())];
-            link::with_query("/sessions", &parts)
-        }),
+        pager: Pager::of("list")
+            .first("Newest", (!before.is_empty()).then(|| at("", "")))
+            .next("Older", oldest.map(|(oldest, last)| at(&oldest, &last))),
         sessions: lines,
-        is_first: before.is_empty(),
         project,
     }))
 }
@@ -160,12 +159,10 @@ pub(in crate::web) async fn show(
     let session = Session::of(session);
     let line = line(&session, &locale);
     let whole_part = if is_whole { "1" } else { "" };
+    let later = |next: &Text| link::with_query(&line.href, &[("after", next.raw()), ("whole", whole_part)]);
     let mut page = SessionPage {
         shell: Shell::titled(&format!("Session: {}", line.headline), "/sessions"),
-        later: story
-            .next
-            .as_ref()
-            .map(|next| link::with_query(&line.href, &[("after", next.raw()), ("whole", whole_part)])),
+        pager: Pager::of("session").next("Later", story.next.as_ref().map(later)),
         summary: None,
         happenings: Vec::new(),
         whole: None,

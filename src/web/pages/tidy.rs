@@ -128,8 +128,7 @@ struct CyclePage {
     shell: Shell,
     line: Line,
     steps: Vec<Step>,
-    first: bool,
-    later: Option<String>,
+    pager: Pager,
     /// Whether it waits to be carried out; otherwise it can be undone.
     is_planned: bool,
     is_applied: bool,
@@ -190,8 +189,9 @@ pub(in crate::web) async fn show(
             .token(shared.access.token()),
         is_planned: line.state == "planned",
         is_applied: line.state == "applied",
-        later: more.then(|| link::onward(&line.href, next)),
-        first: from == 0,
+        pager: Pager::of("plan")
+            .first("First", (from > 0).then(|| line.href.clone()))
+            .next("More", more.then(|| link::onward(&line.href, next))),
         line,
         steps,
     }))

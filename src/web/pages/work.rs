@@ -48,8 +48,7 @@ struct ListPage {
     all: bool,
     works: Vec<Line>,
     nothing: &'static str,
-    is_first: bool,
-    earlier: Option<String>,
+    pager: Pager,
 }
 
 #[derive(Template)]
@@ -74,16 +73,17 @@ pub(in crate::web) async fn list(
         "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before,
     });
     let answer = shared.backend.read(of::WorkList, question).await?;
-    let works: Vec<Work> = answer.works.iter().map(Work::read).collect();
+    let works: Vec<Work> = answer.works.iter().map(Work::of).collect();
     let oldest = works.last().and_then(|work| work.active_at).filter(|_| works.len() == PAGE);
-    let all_part = if all { "1" } else { "" };
+    let at =
+        |before: &str| link::with_query("/work", &[("all", if all { "1" } else { "" }), ("before", before)]);
     Ok(shell::ok(&ListPage {
         shell: Shell::titled("Work", "/work"),
         works: works.iter().map(|work| Line::of(work, &locale)).collect(),
         nothing: view::no_work(&answer),
-        is_first: before.is_none(),
-        earlier: oldest
-            .map(|oldest| link::with_query("/work", &[("all", all_part), ("before", &oldest.to_string())])),
+        pager: Pager::of("list")
+            .first("Newest", before.map(|_| at("")))
+            .next("Older", oldest.map(|oldest| at(&oldest.to_string()))),
         all,
     }))
 }
@@ -95,7 +95,7 @@ pub(in crate::web) async fn show(
 ) -> Result<Response, Failure> {
     let answer = shared.backend.read(of::WorkShow, json!({ "work": id })).await;
     let answer = answer.map_err(Failure::absent)?;
-    let work = Work::read(&answer.work);
+    let work = Work::of(&answer.work);
     let mut facts = view::work_facts(&answer);
     let facts_more = super::bounded(&mut facts, FACTS_MAX);
     let line = Line::of(&work, &locale);

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::link;
-use cerebro_core::text;
+use super::{
+    link,
+    parameter::{self, Unread},
+};
 
 /// How many memories a page of the list shows.
 pub const PAGE: usize = 50;
@@ -47,27 +49,12 @@ impl Filter {
     /// Reads the parameters of an address.
     ///
     /// # Errors
-    /// One that the list does not have, or whose value cannot be read: its name and its value.
-    pub fn read(parts: &HashMap<String, String>) -> Result<Self, (String, String)> {
-        let unread = |(name, value): (&String, &String)| (name.clone(), value.clone());
-        if let Some(unknown) = parts.iter().find(|(name, _)| !NAMES.contains(&name.as_str())) {
-            return Err(unread(unknown));
+    /// One that the list does not have, or whose value cannot be read.
+    pub fn read(parts: &HashMap<String, String>) -> Result<Self, Unread> {
+        if let Some((name, value)) = parts.iter().find(|(name, _)| !NAMES.contains(&name.as_str())) {
+            return Err(Unread::new(name, value));
         }
-        let number = |name: &str| match parts.get_key_value(name).filter(|(_, value)| !value.is_empty()) {
-            None => Ok(0),
-            Some(given) => given.1.parse::<usize>().map_err(|_| unread(given)),
-        };
-        let flag = |name: &str| match number(name)? {
-            flag @ (0 | 1) => Ok(flag == 1),
-            other => Err((name.to_owned(), other.to_string())),
-        };
-        // An HTML page must not contain control characters, and its form shows these values.
-        let part = |name: &str| {
-            parts
-                .get(name)
-                .map(|value| text::strip_control_chars(value.trim()).into_owned())
-                .unwrap_or_default()
-        };
+        let part = |name: &str| parameter::part(parts, name);
         Ok(Self {
             query: part("q"),
             project: part("project"),
@@ -78,9 +65,9 @@ impl Filter {
             until: part("until"),
             session: part("session"),
             agent: part("agent"),
-            deleted: flag("deleted")?,
-            archived: flag("archived")?,
-            from: number("from")?.min(FROM_MAX),
+            deleted: parameter::is_on(parts, "deleted")?,
+            archived: parameter::is_on(parts, "archived")?,
+            from: parameter::from::<usize>(parts)?.min(FROM_MAX),
             cursor: part("cursor"),
         })
     }
@@ -184,7 +171,7 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn tried(parts: &[(&str, &str)]) -> Result<Filter, (String, String)> {
+    fn tried(parts: &[(&str, &str)]) -> Result<Filter, Unread> {
         Filter::read(&parts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
     }
 
@@ -202,7 +189,7 @@ mod tests {
             ("limit", "5"),
             ("as_of", ""),
         ] {
-            assert_eq!(tried(&[("q", "x"), (name, value)]), Err((name.to_owned(), value.to_owned())));
+            assert_eq!(tried(&[("q", "x"), (name, value)]), Err(Unread::new(name, value)));
         }
         let empty = read(&[("from", ""), ("deleted", ""), ("done", "saved")]);
         assert_eq!(empty, Filter::default());

@@ -81,6 +81,15 @@ impl Locale {
         }
     }
 
+    /// A size.
+    pub fn bytes(&self, number: u64) -> String {
+        let english = crate::view::bytes(number);
+        match self.language {
+            Language::English => english,
+            Language::German => english.replace('.', ","),
+        }
+    }
+
     /// A count.
     pub fn count(&self, number: u64) -> String {
         let english = crate::view::count(number);
@@ -116,6 +125,7 @@ mod tests {
         assert_eq!(german.moment(at).shown, "05.03.2026, 14:07");
         assert_eq!(german.moment(at).iso, "2026-03-05T14:07:09Z");
         assert_eq!((english.count(12_345), german.count(12_345)), ("12,345".into(), "12.345".into()));
+        assert_eq!((english.bytes(9_400_000), german.bytes(9_400_000)), ("9.4 MB".into(), "9,4 MB".into()));
         assert_eq!(english.moment(None), When::default());
     }
 }

@@ -11,6 +11,9 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 use crate::view;
 use cerebro_core::text as plain;
 
+/// How many lists and quotations inside each other are indented. Beyond, a narrow window would have no room for words.
+const INDENTED_MAX: usize = 6;
+
 /// HTML that can be put into a page unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Markup(String);
@@ -77,6 +80,8 @@ struct Page {
     headings: Vec<u8>,
     /// For each open link, whether it was rendered as a link.
     links: Vec<bool>,
+    /// How many lists and quotations are open.
+    nested: usize,
     /// The alignment of the open table's columns, and the index of the next cell.
     columns: Vec<Alignment>,
     cell: usize,
@@ -116,13 +121,10 @@ impl Page {
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.out.push_str("<p>"),
             Tag::Heading { level, .. } => self.begin_heading(level),
-            Tag::BlockQuote(_) => self.out.push_str("<blockquote>\n"),
+            Tag::BlockQuote(_) => self.begin_nested("blockquote", 1),
             Tag::CodeBlock(kind) => self.begin_code(&kind),
-            Tag::List(None) => self.out.push_str("<ul>\n"),
-            Tag::List(Some(1)) => self.out.push_str("<ol>\n"),
-            Tag::List(Some(first)) => {
-                let _ = writeln!(self.out, "<ol start=\"{first}\">");
-            }
+            Tag::List(None) => self.begin_nested("ul", 1),
+            Tag::List(Some(first)) => self.begin_nested("ol", first),
             Tag::Item => self.out.push_str("<li>"),
             Tag::Emphasis => self.out.push_str("<em>"),
             Tag::Strong => self.out.push_str("<strong>"),
@@ -156,10 +158,10 @@ impl Page {
                 let level = self.headings.pop().unwrap_or(2);
                 let _ = writeln!(self.out, "</h{level}>");
             }
-            TagEnd::BlockQuote(_) => self.out.push_str("</blockquote>\n"),
+            TagEnd::BlockQuote(_) => self.end_nested("blockquote"),
             TagEnd::CodeBlock => self.out.push_str("</code></pre>\n"),
-            TagEnd::List(false) => self.out.push_str("</ul>\n"),
-            TagEnd::List(true) => self.out.push_str("</ol>\n"),
+            TagEnd::List(false) => self.end_nested("ul"),
+            TagEnd::List(true) => self.end_nested("ol"),
             TagEnd::Item => self.out.push_str("</li>\n"),
             TagEnd::Emphasis => self.out.push_str("</em>"),
             TagEnd::Strong => self.out.push_str("</strong>"),
@@ -174,6 +176,21 @@ impl Page {
             TagEnd::TableCell => self.out.push_str(if self.is_head { "</th>" } else { "</td>" }),
             _ => {}
         }
+    }
+
+    /// Begins a list, with the number of its first item, or a quotation.
+    fn begin_nested(&mut self, name: &str, first: u64) {
+        self.nested += 1;
+        let class = if self.nested > INDENTED_MAX { " class=\"deep\"" } else { "" };
+        let _ = match first {
+            1 => writeln!(self.out, "<{name}{class}>"),
+            first => writeln!(self.out, "<{name}{class} start=\"{first}\">"),
+        };
+    }
+
+    fn end_nested(&mut self, name: &str) {
+        self.nested = self.nested.saturating_sub(1);
+        let _ = writeln!(self.out, "</{name}>");
     }
 
     /// Begins a heading. It is at most one level below the one before, whatever its level in the text.
@@ -278,6 +295,16 @@ mod tests {
         }
         assert_eq!(render_within("a *b*", 1, 40), (render("a *b*", 1), false));
         assert_eq!(render_within("", 1, 0), (Markup::default(), false));
+    }
+
+    #[test]
+    fn only_the_outer_lists_and_quotations_are_indented() {
+        let shown = html(&format!("{}deep\n\n1. after", "> ".repeat(INDENTED_MAX + 3)));
+        assert_eq!(shown.matches("<blockquote>").count(), INDENTED_MAX, "{shown}");
+        assert_eq!(shown.matches("<blockquote class=\"deep\">").count(), 3, "{shown}");
+        assert!(shown.contains("<ol>"), "what follows is indented again: {shown}");
+        let list: String = (0..INDENTED_MAX + 2).map(|n| format!("{}- item\n", "  ".repeat(n))).collect();
+        assert_eq!(html(&list).matches("<ul class=\"deep\">").count(), 2);
     }
 
     #[test]

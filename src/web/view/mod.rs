@@ -1,4 +1,4 @@
-//! Computes what the pages show, without I/O: dates in the reader's language, links, charts, the layout of a graph,
+//! Computes what the pages show, without I/O: dates in the reader's language, links, charts, pagers, the layout of a graph,
 //! a text as HTML, the diff of two texts.
 
 pub mod byte_budget;
@@ -9,3 +9,5 @@ pub mod layout;
 pub mod link;
 pub mod locale;
 pub mod markdown;
+pub mod pager;
+pub mod parameter;

@@ -22,8 +22,17 @@ impl Home {
     pub fn import(&self, lines: &[Value]) -> Finished {
         let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
         let text: String = std::iter::once(&header).chain(lines).map(|line| format!("{line}\n")).collect();
+        self.import_with(&text, &["--json"])
+    }
+
+    /// Imports the text of an export.
+    pub fn import_text(&self, text: &str) -> Finished {
+        self.import_with(text, &[])
+    }
+
+    fn import_with(&self, text: &str, more: &[&str]) -> Finished {
         let file = self.work().join("import.jsonl");
         std::fs::write(&file, text).unwrap();
-        self.run(&["import", &file.to_string_lossy(), "--json"])
+        self.run(&[&["import", &file.to_string_lossy()], more].concat())
     }
 }

@@ -16,7 +16,7 @@ impl Repository {
         std::fs::create_dir_all(path).unwrap();
         let repository = Self { path: path.to_owned() };
         repository.git(&["init", "-q", "-b", "main"]);
-        repository.git(&["commit", "-q", "--allow-empty", "-m", "start"]);
+        repository.commit("start");
         repository
     }
 
@@ -33,6 +33,11 @@ impl Repository {
     /// Adds a linked worktree at `path`.
     pub fn worktree(&self, path: &Path) {
         self.git(&["worktree", "add", "-q", "--detach", path.to_str().unwrap()]);
+    }
+
+    /// Makes another commit, which changes no file.
+    pub fn commit(&self, message: &str) {
+        self.git(&["commit", "-q", "--allow-empty", "-m", message]);
     }
 
     fn git(&self, args: &[&str]) {

@@ -131,17 +131,22 @@ impl Home {
         self.json(&["history", "import", "--yes", "--since", "0"])
     }
 
+    /// The ids of all past sessions, in order.
+    pub fn past_sessions(&self) -> Vec<String> {
+        let listed = self.json(&["history", "show", "--all-projects"]);
+        let sessions = listed["sessions"].as_array().unwrap_or_else(|| panic!("no sessions in {listed}"));
+        let ids = sessions.iter().map(|session| session["session"].as_str().unwrap().to_owned());
+        let mut ids: Vec<String> = ids.collect();
+        ids.sort();
+        ids
+    }
+
     /// Every past session with its exchanges, complete and in order of id, to compare two homes.
     pub fn past(&self) -> Vec<Value> {
-        let listed = self.json(&["history", "show"]);
-        let mut sessions: Vec<String> = listed["sessions"]
-            .as_array()
-            .unwrap_or_else(|| panic!("no sessions in {listed}"))
+        self.past_sessions()
             .iter()
-            .map(|session| session["session"].as_str().unwrap().to_owned())
-            .collect();
-        sessions.sort();
-        sessions.iter().map(|session| self.json(&["history", "show", session, "--full"])).collect()
+            .map(|session| self.json(&["history", "show", session, "--full"]))
+            .collect()
     }
 
     /// The titles of a past session's exchanges, in order.

@@ -9,11 +9,11 @@ use super::limits::PROJECT_CHARS_MAX;
 pub struct Project(String);
 
 impl Project {
-    /// Names to which no project is renamed.
+    /// Names that no project gets, neither by a rename nor by a write into a new project.
     pub const RESERVED: [&str; 2] = ["personal", "sessions"];
     /// Why, and what to do.
     pub const RESERVED_WHY: &str = "no project gets this name, because lists and exports show personal memories as \
-        `personal` and sessions as `sessions`; choose another name";
+        `personal` and sessions as `sessions`; choose another name (a memory for every project has the scope `personal`)";
 
     /// The project of a folder that names none: `$HOME` or `/`.
     pub fn general() -> Self {

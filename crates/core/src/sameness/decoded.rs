@@ -1,12 +1,16 @@
-//! Encodings in which a text may be written: as an address, as a mail, with the escapes of a string, as one word. A text is
-//! decoded once; then it is read like any other. It is read as it is written, too, so nothing is lost where a text only looks
-//! encoded.
+//! Encodings in which a text may be written: as an address, as a mail, with the escapes of a string or of HTML, as one word, with
+//! hidden characters or letters of other scripts. A text is decoded a few times; each time, it is read like any other. It is
+//! read as it is written, too, so nothing is lost where a text only looks encoded.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, iter, sync::LazyLock};
 
 use regex::{Captures, Regex};
 
-use super::{quoted::is_denying, wrappers::compiled};
+use super::{compiled, entities::without_entities, quoted::is_denying};
+use crate::text::is_ignorable;
+
+/// How often a text is decoded: `%2520` is a blank that was encoded twice.
+const TIMES_MAX: usize = 3;
 
 /// How often a sign must join the letters of one word, or the case change in it, before it is read as several words:
 /// `the-heron-is-fed-at-noon`, but not `read-only` or `src/store`.
@@ -18,22 +22,45 @@ const JOINED_WORDS_MAX: usize = 3;
 /// From how many bytes that are written in hexadecimal digits a text counts as encoded: `100%25` may be prose.
 const ENCODED_MIN: usize = 2;
 
+/// Letters of Cyrillic that look like letters of ASCII, and these.
+const CYRILLIC: (&str, &str) = ("аеорсухіјѕһԁԛԝӏАВСЕІЈКМНОРЅТХУҮԌԚԜ", "aeopcyxijshdqwlABCEIJKMHOPSTXYYGQW");
+/// Letters of Greek and other scripts that do; but alone or among others of their script, they are signs of mathematics.
+const OTHERS: (&str, &str) = ("ανοιρυκχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɑɡօոս", "avoipukxyABEZHIKMNOPTYXiagonu");
+
 /// A line that goes on in the next one: by the sign of quoted-printable text, or in the middle of a word.
-static BROKEN: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"=\r?\n|(?P<before>\p{Ll})-\r?\n[ \t]*(?P<after>\p{Ll})"));
-/// An escape of JSON, C, Python or a shell.
+static BROKEN: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"=\r?\n|(?P<before>\p{Ll})[-\u{ad}\u{2010}]\r?\n[ \t]*(?:(?:[>#*;|]|//+|--)[ \t]+)?(?P<after>\p{Ll})",
+    )
+});
+/// An escape of JSON, C, Python or a shell. JSON writes some characters as two codes.
 static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"\\(?:u(?P<code>[0-9a-fA-F]{4})|u\{(?P<braced>[0-9a-fA-F]{1,6})\}|x(?P<byte>[0-9a-fA-F]{2})",
+        r"\\(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})",
+        r"|u(?P<code>[0-9a-fA-F]{4})|u\{(?P<braced>[0-9a-fA-F]{1,6})\}|x(?P<byte>[0-9a-fA-F]{2})",
         r#"|(?P<sign>[nrt"'/ ]))"#
     ))
 });
 
+/// The texts that a text encodes: the one that it encodes, the one that this encodes in turn, and so on.
+pub(super) fn decoded(text: &str) -> Vec<String> {
+    iter::successors(decoded_once(text), |plain| decoded_once(plain)).take(TIMES_MAX).collect()
+}
+
 /// The text that a text encodes. `None` if it encodes none.
-pub(super) fn decoded(text: &str) -> Option<String> {
-    let is_broken = ["=\n", "=\r\n", "-\n", "-\r\n"].into_iter().any(|end| text.contains(end));
+fn decoded_once(text: &str) -> Option<String> {
+    let has_sign = |c: char| !c.is_ascii() || matches!(c, '\\' | '&' | '=' | '%') || JOINTS.contains(&c);
+    if !text.contains(|c: char| has_sign(c) || c.is_uppercase()) {
+        return None;
+    }
+    let is_broken = ['=', '-', '\u{ad}', '\u{2010}'].into_iter().any(|sign| {
+        text.match_indices(sign).any(|(at, _)| text[at + sign.len_utf8()..].starts_with(['\r', '\n']))
+    });
     let joined = if is_broken { BROKEN.replace_all(text, "$before$after") } else { Cow::Borrowed(text) };
-    let plain = from_hex(&joined, '=').map_or(joined, Cow::Owned);
+    let shown = shown(&joined);
+    let plain = if shown.contains('\\') { ESCAPE.replace_all(&shown, unescaped) } else { shown };
+    let plain = without_entities(&plain);
+    let plain = from_hex(&plain, '=').map_or(plain, Cow::Owned);
     let mut found = String::with_capacity(plain.len());
     for line in plain.split_inclusive('\n') {
         let may_join = line.split_whitespace().nth(JOINED_WORDS_MAX).is_none();
@@ -43,21 +70,62 @@ pub(super) fn decoded(text: &str) -> Option<String> {
             found.push_str(&word[end..]);
         }
     }
-    let found = if found.contains('\\') { ESCAPE.replace_all(&found, unescaped).into_owned() } else { found };
     (found != text).then_some(found)
+}
+
+/// A text without hidden characters, and with letters of ASCII for those that look alike. A blank without width separates
+/// words only where it is the usual blank.
+fn shown(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let is_blank = text.matches('\u{200b}').count() > text.matches(char::is_whitespace).count();
+    let mut found = String::with_capacity(text.len());
+    let mut word = String::new();
+    for c in text.chars() {
+        if c == '\u{200b}' && is_blank {
+            found.push_str(&in_ascii(&word));
+            word.clear();
+            found.push(' ');
+        } else if c.is_alphabetic() {
+            word.push(c);
+        } else if !is_ignorable(c) {
+            found.push_str(&in_ascii(&word));
+            word.clear();
+            found.push(c);
+        }
+    }
+    found.push_str(&in_ascii(&word));
+    Cow::Owned(found)
+}
+
+/// A word in ASCII, if each of its letters looks like one of ASCII.
+fn in_ascii(word: &str) -> Cow<'_, str> {
+    if word.is_ascii() {
+        return Cow::Borrowed(word);
+    }
+    let is_mixed = word.contains(|c: char| c.is_ascii());
+    let plain = |c: char| {
+        let among = |(signs, plain): (&str, &str)| {
+            signs.chars().zip(plain.chars()).find(|(sign, _)| *sign == c).map(|(_, plain)| plain)
+        };
+        if c.is_ascii() { Some(c) } else { among(CYRILLIC).or_else(|| among(OTHERS).filter(|_| is_mixed)) }
+    };
+    word.chars().map(plain).collect::<Option<String>>().map_or(Cow::Borrowed(word), Cow::Owned)
 }
 
 /// What one word encodes: the values of an address or, if it may join some, several words.
 fn words_of(word: &str, may_join: bool) -> Cow<'_, str> {
-    if word.contains('%')
-        && let Some(plain) = from_hex(&values(word).replace('+', " "), '%')
-    {
+    let is_joint = |joint: &char| word.matches(*joint).count() >= JOINTS_MIN;
+    let spaced = || values(word).replace('+', " ");
+    let plain = if word.contains('%') { from_hex(&spaced(), '%') } else { None };
+    let plain = plain.or_else(|| (word.contains('=') && is_joint(&'+')).then(spaced));
+    if let Some(plain) = plain {
         return Cow::Owned(format!("\n\n{plain}\n\n"));
     }
     if !may_join {
         return Cow::Borrowed(word);
     }
-    let is_joint = |joint: &char| word.matches(*joint).count() >= JOINTS_MIN;
     match JOINTS.iter().find(|joint| is_joint(joint)) {
         Some(joint) => Cow::Owned(word.replace(*joint, " ")),
         None => by_case(word),
@@ -122,9 +190,14 @@ fn from_hex(text: &str, sign: char) -> Option<String> {
 
 /// The character that an escape stands for; an unknown one stays.
 fn unescaped(found: &Captures<'_>) -> String {
-    let code = ["code", "braced", "byte"].into_iter().find_map(|name| found.name(name));
+    let of = |name: &str| u32::from_str_radix(found.name(name)?.as_str(), 16).ok();
+    if let (Some(high), Some(low)) = (of("high"), of("low")) {
+        let code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+        return char::from_u32(code).map(String::from).unwrap_or_default();
+    }
+    let code = ["code", "braced", "byte"].into_iter().find_map(of);
     let sign = match (code, found.name("sign").map(|sign| sign.as_str())) {
-        (Some(code), _) => u32::from_str_radix(code.as_str(), 16).ok().and_then(char::from_u32),
+        (Some(code), _) => char::from_u32(code),
         (None, Some("n" | "r")) => Some('\n'),
         (None, Some("t")) => Some(' '),
         (None, sign) => sign.and_then(|sign| sign.chars().next()),
@@ -148,13 +221,28 @@ mod tests {
             ("f%C3%BCr%20alle", "für alle"),
             ("The heron=20is =22fed=22 at =\nnoon", "The heron is \"fed\" at noon"),
             ("The heron is fed be-\n  fore noon", "The heron is fed before noon"),
+            ("> The heron is fed be-\n> fore noon", "> The heron is fed before noon"),
             (r#"The heron\nis \"fed\" at\tnoon \u0026 so on"#, "The heron\nis \"fed\" at noon & so on"),
             (r"f\u00fcr \u00fcber caf\u{e9}s \xe9", "für über cafés é"),
             ("the_heron_is_fed_at_noon", "the heron is fed at noon"),
             ("note: the-heron-is-fed-at-noon!", "note: the heron is fed at noon!"),
             ("theHeronIsFedAt12", "the Heron Is Fed At 12"),
+            ("a.example?note=The+heron+is+fed+at+noon", "a.example\n\nThe heron is fed at noon"),
+            (r"fed \ud83d\ude00 at noon", "fed 😀 at noon"),
+            ("&quot;The heron&quot; &lt;b&gt; &amp;lt;", "\"The heron\" <b> &lt;"),
+            ("The her\u{ad}\non is fed be\u{2010}\nfore n\u{200b}oon", "The heron is fed before noon"),
+            ("The\u{200b}heron\u{200b}is\u{200b}fed", "The heron is fed"),
+            ("Thе hеrοn іs fеd аt а νine", "The heron is fed at a vine"),
         ] {
-            assert_eq!(decoded(encoded).as_deref().map(str::trim), Some(text), "{encoded}");
+            assert_eq!(decoded(encoded).first().map(|plain| plain.trim()), Some(text), "{encoded}");
+        }
+    }
+
+    #[test]
+    fn letters_that_look_alike_are_pairs() {
+        for (signs, plain) in [CYRILLIC, OTHERS] {
+            assert_eq!(signs.chars().count(), plain.len());
+            assert!(plain.is_ascii() && !signs.contains(|c: char| c.is_ascii()));
         }
     }
 
@@ -167,9 +255,10 @@ mod tests {
             "it is src/a/b/c/d/e or A_B_C_D_E or theHeronIsFedAt12",
             "getUserById of cache_size",
             "a \\d+ of %zz%zz",
+            "das Größte für Ёлка, ρ = ν + 2 μs",
             "%ff%fe",
         ] {
-            assert_eq!(decoded(text), None, "{text}");
+            assert_eq!(decoded(text), [""; 0], "{text}");
         }
     }
 }

@@ -7,14 +7,16 @@ use std::{ops::Range, sync::LazyLock};
 use regex::Regex;
 use serde_json::Value;
 
-use super::wrappers::compiled;
+use super::{NAMING_WORDS_MIN, compiled};
 
-/// Names of values that do not hold, or hold only in some place.
-const DENYING: [&str; 31] = [
+/// Names of values, elements and calls that say that a text does not hold, or holds only in some place.
+const DENYING: &[&str] = &[
     "before", "old", "was", "former", "formerly", "previous", "previously", "earlier", "until", "replaced",
     "superseded", "corrected", "instead", "wrong", "incorrect", "false", "not", "never", "deprecated",
     "outdated", "stale", "removed", "obsolete", "production", "prod", "staging", "test", "dev", "windows",
-    "linux", "macos",
+    "linux", "macos", "forget", "forgotten", "del", "delete", "deleted", "remove", "reject", "rejected",
+    "drop", "dropped", "discard", "discarded", "retract", "retracted", "revoke", "revoked", "replace",
+    "replaces", "supersedes", "invalid", "undo", "undone",
 ];
 /// Names of values that say what the others are about.
 const TITLES: [&str; 5] = ["title", "name", "key", "subject", "topic"];
@@ -34,10 +36,24 @@ static STRING: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Whether a name says that its value does not hold, or holds only in some place: `old`, `old_rule`.
+/// Whether a name says that its value does not hold, or holds only in some place: `old`, `old_rule`, `forgetRule`. Every wrapper
+/// with a name asks this: a text inside it is only mentioned.
 pub(super) fn is_denying(name: &str) -> bool {
-    let name = name.trim().to_ascii_lowercase();
-    name.split(|c: char| !c.is_alphanumeric()).any(|word| DENYING.contains(&word))
+    let is_one = |word: &str| DENYING.contains(&word.to_ascii_lowercase().as_str());
+    let mut words = name.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| is_one(word) || camel(word).any(is_one))
+}
+
+/// Whether the name of a value is a text rather than a name.
+fn is_text(name: &str) -> bool {
+    name.split_whitespace().nth(NAMING_WORDS_MIN - 1).is_some()
+}
+
+/// The words of a name that are told apart by capitals: `forgetRule`.
+fn camel(name: &str) -> impl Iterator<Item = &str> {
+    let starts = name.char_indices().filter(|(at, c)| *at > 0 && c.is_uppercase()).map(|(at, _)| at);
+    let starts: Vec<usize> = std::iter::once(0).chain(starts).chain([name.len()]).collect();
+    (1..starts.len()).map(move |n| &name[starts[n - 1]..starts[n]])
 }
 
 /// The string of a text that has no other one: `"…"`, `{"text": "…"}`.
@@ -45,6 +61,13 @@ pub(super) fn sole_string(text: &str) -> Option<String> {
     let mut strings = strings(text);
     let is_sole = strings.len() == 1;
     strings.pop().filter(|_| is_sole)
+}
+
+/// The strings of a text that is an object or a list of JSON, over several lines. `None` if it is none.
+pub(super) fn document(text: &str) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    let text = text.trim();
+    (text.contains('\n') && collect_json(text, DEPTH_MAX, &mut found)).then_some(found)
 }
 
 /// The strings of a line, or of a text, that is a value of JSON or names one.
@@ -85,9 +108,14 @@ fn collect(value: Value, depth: usize, found: &mut Vec<String>) {
         Value::Array(values) => values.into_iter().for_each(|value| collect(value, depth, found)),
         Value::Object(values) => {
             let mut values: Vec<(String, Value)> =
-                values.into_iter().filter(|(name, _)| !is_denying(name)).collect();
+                values.into_iter().filter(|(name, _)| is_text(name) || !is_denying(name)).collect();
             values.sort_by_key(|(name, _)| !TITLES.contains(&&*name.to_ascii_lowercase()));
-            for (_, value) in values {
+            for (name, value) in values {
+                // A whole text as a name says itself, unless its value denies it.
+                let is_denied = value.is_null() || value == false;
+                if !is_denied && is_text(&name) {
+                    found.push(name);
+                }
                 collect(value, depth, found);
             }
         }
@@ -95,28 +123,34 @@ fn collect(value: Value, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// The strings of data in a line, each with its place: a value with its name, a cell, an argument.
+/// The strings of data in a line, each with its place: a value with its name, a cell, an argument. Those in brackets whose name
+/// denies are left out: `replaced = [ … ]`, `forget( … )`.
 pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
     // Each quote would count the blanks at the beginning anew.
     let begin = line.len() - line.trim_start().len();
     let (mut found, mut from) = (Vec::new(), begin);
-    let (mut depth, mut last_end) = (0_usize, None);
+    // The open brackets: whether what is inside is denied.
+    let mut brackets: Vec<bool> = Vec::new();
+    let mut last_end = None;
     while let Some(at) = line[from..].find(QUOTES).map(|at| from + at) {
-        for sign in line[from..at].bytes() {
+        for (sign_at, sign) in line[from..at].bytes().enumerate() {
             match sign {
-                b'(' | b'[' | b'{' => depth += 1,
-                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                b'(' | b'[' | b'{' => {
+                    let is_inside = brackets.last() == Some(&true);
+                    brackets.push(is_inside || is_denying(name_before(&line[begin..from + sign_at])));
+                }
+                b')' | b']' | b'}' => drop(brackets.pop()),
                 _ => {}
             }
         }
         let follows_string = last_end.take().is_some_and(|end: usize| line[end..at].trim().len() == 1);
         from = at + 1;
-        if opens(&line[begin..at], depth > 0 || follows_string)
+        if opens(&line[begin..at], !brackets.is_empty() || follows_string)
             && let Some(end) = closing(line, at)
         {
             from = end + 1;
             last_end = Some(from);
-            if !names(&line[at..=end], &line[from..]) {
+            if brackets.last() != Some(&true) && !names(&line[at..=end], &line[from..]) {
                 found.push((at..from, unescaped(&line[at..=end])));
             }
         }
@@ -135,15 +169,10 @@ fn opens(before: &str, is_listed: bool) -> bool {
         return true;
     }
     let bare = before.trim_end();
-    if let Some(call) = bare.strip_suffix('(') {
-        return !is_denying(split_name(call).1);
+    if bare.ends_with('(') || begins_argument(before) {
+        return true;
     }
-    let Some((named, is_assigned)) = ["=>", ":=", "=", ":"]
-        .into_iter()
-        .find_map(|sign| Some((bare.strip_suffix(sign)?.trim_end(), sign.contains('='))))
-    else {
-        return false;
-    };
+    let Some((named, is_assigned)) = assigned(bare) else { return false };
     let (beyond, name) = split_name(named);
     // In prose, only the last word of what is said before a colon would be the name.
     !name.is_empty() && !is_denying(name) && (is_assigned || begins_value(beyond, is_listed))
@@ -155,6 +184,26 @@ fn begins_value(before: &str, is_listed: bool) -> bool {
     let bare = before.trim();
     let is_separated = bare.ends_with([',', ';']) && (is_listed || before.ends_with([',', ';']));
     is_separated || matches!(bare, "" | "-" | "*" | "+") || bare.ends_with(['{', '[', '|'])
+}
+
+/// Whether an argument of a command may begin behind this beginning of a line: after an option, or after `echo`.
+fn begins_argument(before: &str) -> bool {
+    let mut words = before.split_whitespace();
+    before.ends_with(' ')
+        && (before.trim_end().rsplit(' ').next().is_some_and(|word| word.len() > 1 && word.starts_with('-'))
+            || words.next() == Some("echo") && words.next().is_none())
+}
+
+/// The text before the sign between a name and its value, and whether that sign assigns.
+fn assigned(text: &str) -> Option<(&str, bool)> {
+    let signs = ["=>", ":=", "=", ":"];
+    signs.into_iter().find_map(|sign| Some((text.strip_suffix(sign)?.trim_end(), sign.contains('='))))
+}
+
+/// The name of what a bracket behind this beginning of a line encloses: of a value or of a call.
+fn name_before(before: &str) -> &str {
+    let bare = before.trim_end();
+    split_name(assigned(bare).map_or(bare, |(named, _)| named)).1
 }
 
 /// The text before a name at the end of a text, and that name without its quotes.
@@ -181,9 +230,13 @@ fn closing(line: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// Whether a string before this end of a line is the name of a value: no prose quotes one word and goes on with a colon.
+/// Whether a string before this end of a line is the name of a value: no prose quotes one word and goes on with a colon. A whole
+/// text is such a name only if its value denies it.
 fn names(string: &str, after: &str) -> bool {
-    after.trim_start().starts_with(':') && !string.contains(' ')
+    let value = after.trim_start().strip_prefix([':', '=']).map(str::trim_start);
+    let first =
+        |value: &str| is_denying(value.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default());
+    value.is_some_and(|value| !string.contains(' ') && after.trim_start().starts_with(':') || first(value))
 }
 
 /// Whether a string of data may end before this end of a line.
@@ -196,7 +249,7 @@ fn closes(after: &str) -> bool {
     };
     rest.is_empty()
         || after.starts_with('\t')
-        || rest.starts_with([',', ';', ')', ']', '}', '|', '/', '>', '#'])
+        || rest.starts_with([',', ';', ')', ']', '}', '|', '/', '>', '#', ':', '='])
         || is_attribute()
 }
 
@@ -234,6 +287,10 @@ mod tests {
             "{ text: 'The heron is fed', id: 7 },",
             "{'text': 'The heron is fed'}",
             "  - note: \"The heron is fed\"",
+            "\"The heron is fed\": true",
+            "\"The heron is fed\" = rule",
+            "echo 'The heron is fed' >> notes",
+            "git commit -m \"The heron is fed\"",
             "print(f'The heron is fed')",
             "7\t\"The heron is fed\"\tx",
             "key => `The heron is fed`,",
@@ -263,6 +320,12 @@ mod tests {
             "assert rule != \"The heron is fed\"",
             "if rule == \"The heron is fed\" then",
             "not(\"The heron is fed\")",
+            "replaced = ['The heron is fed']",
+            "{\"old\":{\"text\":\"The heron is fed\"}}",
+            "forget(\"The heron is fed\")",
+            "memory.deleteFact({ text: 'The heron is fed' })",
+            "\"The heron is fed\": false",
+            "say \"The heron is fed\" = rule",
             "the heron's food isn't the keeper's",
         ] {
             assert_eq!(found(line), [""; 0], "{line}");

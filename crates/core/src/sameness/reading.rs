@@ -8,15 +8,19 @@ use std::{array, borrow::Cow, collections::BTreeSet, iter};
 
 use super::{
     NAMING_WORDS_MIN,
+    clauses::clauses,
     containment::pieces,
     decoded::decoded,
     form::{self, Form, exact_by, normal_by, stored, stored_exact},
     length, normal,
+    quoted::document,
     wrappers::{peeled, set_apart, unlabelled, unmarked, unwrapped, without_tail},
 };
 
 /// Most parts of one text that are read: some dozens in a compaction's summary, some thousand in a memory of 256 KiB.
 const PARTS_MAX: usize = 4_000;
+/// The longest part that is read, in bytes. A text as a whole is read anyway, and a longer one is hardly part of another.
+const PART_BYTES_MAX: usize = 16 * 1024;
 /// Most sentences and lines of one text that are read in rows, too, and most of these rows.
 const ROWS_MAX: usize = 600;
 /// Most sentences and lines in a row that are read as one text: a memory of so many is recognised inside a longer text.
@@ -77,6 +81,22 @@ pub fn titles(title: &str) -> Vec<String> {
 pub(super) fn statement(text: &str) -> String {
     let form = normal(&unlabelled(text));
     if form.is_empty() { normal(text) } else { form }
+}
+
+/// Whether a text may be long in some reading. It takes less work than to read it: everything is counted that may begin a word,
+/// also in a text that is encoded or has no blanks.
+fn may_be_long(text: &str) -> bool {
+    let mut before = ' ';
+    let mut begins = |c: char| {
+        let begins = c.is_alphanumeric()
+            && (!before.is_alphanumeric()
+                || c.is_uppercase()
+                || !c.is_ascii()
+                || c.is_numeric() != before.is_numeric());
+        before = c;
+        begins
+    };
+    text.chars().filter(|c| begins(*c)).nth(NAMING_WORDS_MIN - 1).is_some()
 }
 
 fn is_long(form: &str) -> bool {
@@ -167,7 +187,7 @@ impl Spelled {
 /// its options have lost their case.
 fn within(text: &str) -> Vec<String> {
     let mut forms = within_wrappers(text);
-    if let Some(plain) = decoded(text) {
+    for plain in decoded(text) {
         forms.extend([
             normal(&plain),
             normal(&unlabelled(&plain)),
@@ -245,19 +265,21 @@ pub fn parts_with_title(title: &str, text: &str) -> Vec<Part> {
 struct Parts {
     seen: BTreeSet<String>,
     list: Vec<Part>,
-    /// The most parts, with those of the text that is being read.
-    most: usize,
+    /// How many more parts of the text may be read.
+    room: usize,
 }
 
 impl Parts {
-    /// Adds at most [`PARTS_MAX`] parts of a text, without those that are here already.
+    /// Reads at most [`PARTS_MAX`] parts of a text, without those that are here already. Of data, the strings are read.
     fn read(&mut self, text: &str) {
-        self.most = self.list.len() + PARTS_MAX;
-        let apart = set_apart(text);
+        self.room = PARTS_MAX;
+        let strings = document(text).map(|strings| strings.join("\n\n"));
+        let text = strings.as_deref().unwrap_or(text);
         let plain = decoded(text);
-        let plain_apart = plain.as_deref().map(set_apart);
-        let all = [Some(text), Some(&*apart), plain.as_deref(), plain_apart.as_deref()];
-        let mut texts: Vec<&str> = all.into_iter().flatten().collect();
+        let mut texts: Vec<Cow<'_, str>> = Vec::new();
+        for text in iter::once(text).chain(plain.iter().map(String::as_str)) {
+            texts.extend([Cow::Borrowed(text), set_apart(text)]);
+        }
         texts.dedup();
         for text in &texts {
             let sentences = pieces(text);
@@ -265,15 +287,20 @@ impl Parts {
                 self.add(raw.trim(), Spelled::of);
             });
         }
-        for text in texts {
+        for text in &texts {
+            let sentences = pieces(text).into_iter();
+            sentences.flat_map(clauses).for_each(|raw| self.add(raw, Spelled::in_row));
+        }
+        for text in &texts {
             self.add_rows(text);
         }
     }
 
     fn add(&mut self, raw: &str, spell: impl FnOnce(&str) -> Spelled) {
-        if self.list.len() == self.most || self.seen.contains(raw) {
+        if self.room == 0 || raw.len() > PART_BYTES_MAX || !may_be_long(raw) || self.seen.contains(raw) {
             return;
         }
+        self.room -= 1;
         self.seen.insert(raw.to_owned());
         let spelled = spell(raw);
         if spelled.is_long() {
@@ -572,6 +599,22 @@ mod tests {
         ] {
             assert!(parts(&sign.repeat(64 * 1024 / sign.len())).len() <= PARTS_MAX, "{sign}");
         }
+    }
+
+    #[test]
+    fn short_lines_are_not_read_and_long_texts_are_read_within_a_bound() {
+        let read = |text: &str| {
+            let mut found = Parts::default();
+            found.read(text);
+            PARTS_MAX - found.room
+        };
+        let short: String = (0..40_000).map(|n| format!("{n} a\n")).collect();
+        assert!((1..=ROWS_MAX).contains(&read(&short)), "rows of several lines alone");
+        // Each looks long, and none is.
+        let signs: String = (0..20_000).map(|n| format!("1.2.3.4.5.{n}\n")).collect();
+        assert_eq!(read(&signs), PARTS_MAX);
+        let repeated = format!("{} it listens on port 5432.", "so ".repeat(PART_BYTES_MAX));
+        assert_eq!(read(&repeated), 0, "the guard reads a text as a whole, too");
     }
 
     #[test]

@@ -7,7 +7,11 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use regex::{Captures, Regex};
 
-use super::quoted::{fields, sole_string, strings};
+use super::{
+    compiled,
+    entities::without_entities,
+    quoted::{fields, is_denying, sole_string, strings},
+};
 
 /// Words that introduce a statement: `What: …`, `**Note**: …`, `## Decision`.
 const LABELS: &str = "what|why|where|when|how|who|learned|learnt|lesson|notes?|n\\.?b\\.?|facts?|decisions?|decided|rules?|summary|\
@@ -16,26 +20,33 @@ const LABELS: &str = "what|why|where|when|how|who|learned|learnt|lesson|notes?|n
     statement|message|value|topic|subject|warum|wo|wann|wie|wer|gelernt|notiz|hinweis|merke|fakt|entscheidung|entschieden|\
     regel|zusammenfassung|kontext|ergebnis|fazit|grund|wichtig|tipp|inhalt|titel|beschreibung|erkenntnis|beobachtung|psa|heads[ -]up|\
     confirmed|takeaways?|lessons?\\s+learned|good\\s+to\\s+know|warning|caution|attention|achtung|remark|memo|comment|learnings?";
-/// Whose statement it is, in a conversation that was written down: `User: …`, `Assistant said: …`.
-const SPEAKERS: &str = "user|human|assistant|agent|claude|codex|gemini|copilot|cursor";
-/// Phrases that introduce a statement: `Note that …`, `As we know, …`, `Also, …`, `So …`.
-const PHRASES: &str = concat!(
-    r"(?:please\s+)?(?:note|remember|recall|be\s+aware|keep\s+in\s+mind)\s+that",
-    r"|(?:we|i|they|the\s+(?:team|user|assistant|agent))\s+(?:have\s+|has\s+)?",
-    r"(?:decided|learn(?:ed|t)|found(?:\s+out)?|know|noted|agreed|confirmed|said)\s+that",
-    r"|(?:it\s+)?turns\s+out(?:\s+that|,)?",
-    r"|as\s+(?:we|you|i)\s+(?:all\s+)?(?:know|said|noted|decided|agreed),|as\s+(?:noted|decided|agreed|documented|mentioned),",
-    r"|(?:also|additionally|furthermore|moreover|besides|in\s+addition|in\s+fact|in\s+short|basically|außerdem|zudem),",
-    r"|(?:so|and|but|thus|hence|therefore),?"
+/// Words that say who speaks, that something is said, and what kind of thing, and nothing about it: `The user told me that …`,
+/// `One more thing: …`, `Policy: …`.
+const SAYING: &str = concat!(
+    r"user|human|assistant|agent|claude|codex|gemini|copilot|cursor|team|we|i|you|they|all|me|us|it|the|a|an|our|my|this|here|is|are|be|",
+    r"have|has|as|to|of|please|just|quick|small|friendly|one|more|another|thing|also|again|key|project|current|new|update|correction|edit|",
+    r"p\.?s\.?|todo|recap|told|said|says|wrote|know|knows|agreed|agree|discussed|mentioned|documented|established|verified|recall|aware|",
+    r"out|i\s+was|self|turns\s+out|keep|bear|in\s+mind|saved|stored|recorded|beachten|merken|bitte|architecture|bugfix|config|",
+    r"concept|manual|procedure|policy|convention|requirement|claim|outcome|evidence|background|root\s+cause|workaround|resolution|action|status"
 );
-/// A day at the beginning, with or without the time: `2026-11-01: …`, `[2026-11-01 10:30] …`, `Nov 1, 2026 – …`.
-const DATE: &str = concat!(
-    r"[*_]*[(\[]?(?:(?:as\s+of|on|stand|vom|am)\s+)?(?:",
+/// Asides, which a comma parts from what is said: `As we all know, …`, `Actually, …`, `…, as agreed`.
+const ASIDES: &str = concat!(
+    r"as\s+(?:(?:we|you|i|they)\s+(?:all\s+)?)?(?:know|said|noted|decided|agreed|discussed|mentioned|documented|expected|established)|",
+    r"(?:hi|hello|hey)(?:\s+(?:all|team|everyone|folks|there))?|in\s+(?:addition|fact|short|summary)|for\s+the\s+record|by\s+the\s+way|",
+    r"for\s+your\s+information|according\s+to\s+(?:the\s+|our\s+)?\w+|per\s+(?:the|our)\s+\w+|laut\s+\w+|wie\s+besprochen|",
+    r"apparently|actually|currently|indeed|basically|additionally|furthermore|moreover|besides|finally|now|today|again|still|yes|yep|",
+    r"ok|okay|well|btw|iirc|afaik|fyi|thanks|außerdem|zudem|übrigens"
+);
+/// Words that introduce a statement without any sign behind them: `So …`, `FYI …`.
+const JOINING: &str = r"so|and|but|thus|hence|therefore|also|fyi|btw|psa|iirc|afaik|(?:it\s+)?turns\s+out";
+/// A day, with or without the time: `2026-11-01 10:30`, `01.11.2026`, `Nov 1, 2026`, `November 2026`.
+const DAY: &str = concat!(
+    r"(?:(?:as\s+of|on|stand|vom|am)\s+)?(?:",
     r"\d{4}-\d\d-\d\d(?:[T\s]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?",
     r"|\d{1,2}[./]\d{1,2}[./]\d{4}",
     r"|(?:\d{1,2}\.?\s+)?(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]*\.?",
     r"(?:\s+\d{1,2}(?:st|nd|rd|th)?,?)?\s+\d{4}",
-    r")[)\]]?[*_]*[:,]?[*_]*\s+(?:[-–—|]\s+)?"
+    r")"
 );
 /// Signs that draw the eye to a line: arrows, boxes, ticks and pictures. What denies, forbids, asks or throws away is none of
 /// these: crosses, no-entry signs, question marks, bins, graves, thumbs down, red lights.
@@ -49,13 +60,13 @@ const SIGNS: &str = concat!(
 const ELEMENTS: &str = "a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|font|footer|h[1-6]|header|hr|html|i|kbd|li|\
     main|mark|ol|p|pre|q|section|small|span|strong|summary|table|tbody|td|th|thead|tr|tt|u|ul";
 /// Elements that change the meaning of what they enclose.
-const CHANGING: [&str; 5] = ["del", "s", "strike", "sub", "sup"];
+const CHANGING: [&str; 7] = ["del", "s", "strike", "sub", "sup", "st", "sout"];
 /// A line that is only a label, and a label before a statement.
 static LABEL: LazyLock<Regex> = LazyLock::new(|| {
     let mark = r"(?:[>#*+\-\u{2022}]+[ \t]+)*";
     let named = format!(r"[*_`]*(?:{LABELS})[*_`]*");
     compiled(&format!(
-        r"(?mi)^[ \t]*(?:#{{1,6}}[ \t]+{named}|{mark}[*_]{{2}}{named})[ \t]*$|(^[ \t]*{mark}|[.!?;]\s+){named}[ \t]*:[*_]*(?:[ \t]+|$)"
+        r"(?mi)^[ \t]*(?:#{{1,6}}[ \t]+{named}|{mark}[*_]{{2}}{named})[ \t]*$|(^[ \t]*{mark}|[.!?;]\s+)(?:{named}[ \t]*:[*_]*(?:[ \t]+|$))+"
     ))
 });
 /// What a line of a list, a quote or a comment begins with: `> `, `## `, `// `, `;; `, `| `, `1.2) `, `[x] `.
@@ -75,42 +86,52 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
         r"|\[(?:info|note|notice|debug|warn(?:ing)?)\]|(?-i:INFO|DEBUG):?)\s+",
         r"|[\u{2460}-\u{249b}\u{2776}-\u{2793}]\s*|\d\u{fe0f}?\u{20e3}\s*",
     );
+    let word = format!("(?:{LABELS}|{SAYING}|{ASIDES}|step|item|point|punkt|schritt)");
     let label = format!(
-        r"[*_`]*(?:{LABELS}|step|item|point|punkt|schritt|(?:the\s+)?(?:{SPEAKERS})(?:\s+(?:said|says|wrote))?)[*_`]*{}",
-        r"(?:\s+#?\d{1,3})?(?:\s*\(\d{4}-\d\d-\d\d\))?(?:(?:\s*:[*_]*|\s+[-–—])\s+|\s*(?::=|=>|->|=)\s*)"
+        r"(?:[(\[]|[*_`]*)(?:{word}(?-u:\b)[*_`]*\s*)+{}(?:(?:\s*[:!][*_]*|\s+[-–—]+|[)\]]:?)\s+|\s*(?::=|=>|->|=)\s*|\s+that\s+)",
+        r"(?:\s*#?\d{1,3})?(?:\s*\(\d{4}-\d\d-\d\d\))?"
     );
+    let date = format!(r"[*_]*[(\[]?{DAY}[)\]]?[*_]*[:,]?[*_]*\s+(?:[-–—|]\s+)?");
     let capital = r"(?:-|\d{1,3}(?:\.\d{1,3})+\s+)(?P<kept>(?-i:\p{Lu}\p{Ll}))";
     compiled(&format!(
-        r"(?i)\A(?:(?:{LINE_MARK})\s+|{item}|{DATE}|{SIGNS}|{label}|(?:{PHRASES})\s+|{capital})"
+        r"(?i)\A(?:(?:{LINE_MARK})\s+|\\item\s+|{item}|{date}|{SIGNS}|{label}|(?:{JOINING}),?\s+|(?:{ASIDES}),\s+|@\w+[:,]?\s+|{capital})"
     ))
 });
-/// What a text ends with: where and when it is written, too, or a sign. `X (see #12).`, `X [1]`, `X (2026-11-01)`, `X ✅`
+/// The longest note at the end of a text, in characters.
+const TAIL_CHARS_MAX: usize = 200;
+/// What a text ends with: where, when and by whom it is written, too, what it is, or a sign. `X (see #12).`, `X [1]`,
+/// `X (as of 2026-11-01)`, `X (confirmed)`, `X, as agreed`, `X ✅`, `X #topic`, `X — Ann`
 static TAIL: LazyLock<Regex> = LazyLock::new(|| {
     let source = concat!(
         r"(?:see|cf\.?|ref\.?|via|siehe|vgl\.?|source|quelle):?\s+",
         r"(?:(?:also|auch|issue|pr|page|section|commit|ticket|docs?)\s+)?[^\s()\[\]]{1,120}"
     );
-    let day = r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?";
+    let word = format!("(?:{LABELS}|{SAYING}|{ASIDES}|updated|noted|true|valid|still)");
+    let words = format!(r"(?:{word}(?-u:\b):?\s*)");
+    let name =
+        r"(?:#\p{Alphabetic}[\w-]*\s*)+|(?:[–—]\s*|--?\s+)(?-i:\p{Lu}\p{L}+(?:\s\p{Lu}\p{L}*\.?){0,2})";
     compiled(&format!(
-        r"(?i)\s*(?:[(\[](?:{source}|#\d{{1,7}}|{day})[)\]]|\[\^?\d{{1,3}}\]|\s[-–—|]\s+{day}|\s{SIGNS})(?P<stop>[.!]?)\s*\z"
+        r"(?i)\A(?:[(\[](?:{source}|#\d{{1,7}})[)\]]|\[\^?\d{{1,3}}\]|{}|,\s+(?:{ASIDES})|{SIGNS}|(?P<name>{name})){}",
+        format_args!(r"(?:[(\[]|[-–—|]+\s+)(?:{words}*{DAY}|{words}+)[)\]]?"),
+        r"(?P<stop>[.!]?)\s*\z"
     ))
 });
 static TAG: LazyLock<Regex> = LazyLock::new(|| {
     let attributes = r#"(?:\s+[a-z-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'))*"#;
-    compiled(&format!(r"(?i)</(?:{ELEMENTS})\s*>|\B<(?:{ELEMENTS}){attributes}\s*/?>|<br\s*/?>|<!--|-->"))
+    compiled(&format!(
+        r"(?i)</(?:{ELEMENTS})\s*>|\B<(?:{ELEMENTS}){attributes}\s*/?>|<br\s*/?>|<!--|-->|<!\[CDATA\[|\]\]>"
+    ))
 });
-/// An element of any name around a whole text: `<note>…</note>`, `[quote]…[/quote]`.
+/// An element of any name around a whole text: `<note>…</note>`, `[quote]…[/quote]`; and a command: `\textbf{…}`.
 static ENCLOSED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(?s)^\s*[<\[]([A-Za-z][\w-]*)(?:[\s=][^<>\[\]]*)?[>\]](.*)[<\[]/([A-Za-z][\w-]*)\s*[>\]]\s*$")
 });
+static COMMAND: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?s)^\s*\\([A-Za-z]+)\{(.*)\}[.!]?\s*$"));
 /// What was struck out: it is not said.
 static STRUCK: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(?is)<(?:del|s|strike)(?:\s[^<>]*)?>[^<>]*</(?:del|s|strike)\s*>|~~[^~\s](?:[^~\n]*[^~\s])?~~")
 });
 static LINK: LazyLock<Regex> = LazyLock::new(|| compiled(r#"!?\[([^\[\]]+)\]\([^()\s]*(?:\s+"[^"]*")?\)"#));
-static ENTITY: LazyLock<Regex> = LazyLock::new(|| {
-    compiled("(?i)&(?:#x(?P<hex>[0-9a-f]{1,6})|#(?P<number>[0-9]{1,7})|(?P<name>[a-z]{2,6}[0-9]{0,2}));")
-});
 /// A sign that Markdown or JSON escapes: `max\_size`.
 static ESCAPED: LazyLock<Regex> = LazyLock::new(|| compiled(r#"\\([_*#<>`"'~])"#));
 /// What opens and closes a comment of a program, at the beginning and at the end of a line.
@@ -120,10 +141,6 @@ static COMMENT: LazyLock<Regex> =
 static COLOUR: LazyLock<Regex> = LazyLock::new(|| compiled(r"\[\d{0,3}(?:;\d{1,3}){0,4}m"));
 /// The lines around a block of code.
 static FENCE: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?m)^[ \t>]*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*$"));
-pub(super) fn compiled(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is part of the program, and a test compiles it")
-}
-
 /// A text without labels.
 pub(super) fn unlabelled(text: &str) -> Cow<'_, str> {
     LABEL.replace_all(text, "$1")
@@ -139,9 +156,24 @@ pub(super) fn unwrapped(text: &str) -> Cow<'_, str> {
     if has_wrappers(text) { Cow::Owned(without_wrappers(text, " ")) } else { Cow::Borrowed(text) }
 }
 
-/// A text without the reference at its end. `None` if it has none, or nothing else.
+/// A text without the note at its end: where it is written, or who says so. `None` if it has none, or nothing else.
 pub(super) fn without_tail(text: &str) -> Option<String> {
-    replaced(&TAIL, text.trim(), "$stop")
+    let text = text.trim();
+    let end = text.char_indices().rev().take(TAIL_CHARS_MAX).last().map_or(0, |(at, _)| at);
+    let mut before = ' ';
+    for (at, c) in text[end..].char_indices() {
+        let is_apart = std::mem::replace(&mut before, c).is_whitespace();
+        let may_begin = match c {
+            '(' | '[' | ',' => true,
+            '-' | '|' | '#' => is_apart,
+            _ => !c.is_ascii() && !c.is_alphanumeric(),
+        };
+        let Some(found) = may_begin.then(|| TAIL.captures(&text[end + at..])).flatten() else { continue };
+        let denies = found.name("name").is_some_and(|name| is_denying(name.as_str()));
+        let bare = format!("{}{}", text[..end + at].trim_end(), &found["stop"]);
+        return (!denies && !text[..end + at].trim().is_empty()).then_some(bare);
+    }
+    None
 }
 
 fn replaced(wrapper: &Regex, text: &str, kept: &str) -> Option<String> {
@@ -166,15 +198,21 @@ fn emphasised(text: &str) -> Option<&str> {
     ["**", "__", "*", "_", "="].into_iter().find_map(|sign| text.strip_prefix(sign)?.strip_suffix(sign))
 }
 
-/// What is inside the element that encloses a whole text.
+/// What is inside the element or command that encloses a whole text.
 fn enclosed(text: &str) -> Option<&str> {
-    if !text.starts_with(['<', '[']) {
+    if !text.starts_with(['<', '[', '\\']) {
         return None;
     }
-    let found = ENCLOSED.captures(text)?;
-    let (first, last) = (found.get(1)?.as_str(), found.get(3)?.as_str());
-    let changes = CHANGING.iter().any(|name| name.eq_ignore_ascii_case(first));
-    (first.eq_ignore_ascii_case(last) && !changes).then_some(found.get(2)?.as_str())
+    if let Some(bare) = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'))
+        && !bare.contains(['<', '>'])
+    {
+        return Some(bare);
+    }
+    let found = ENCLOSED.captures(text).or_else(|| COMMAND.captures(text))?;
+    let name = found.get(1)?.as_str();
+    let is_same = found.get(3).is_none_or(|last| last.as_str().eq_ignore_ascii_case(name));
+    let holds = !is_denying(name) && !CHANGING.iter().any(|known| known.eq_ignore_ascii_case(name));
+    (is_same && holds).then_some(found.get(2)?.as_str())
 }
 
 /// What is inside the fence around a whole text.
@@ -276,87 +314,5 @@ fn without_wrappers(text: &str, between: &str) -> String {
         if is_other { found[0].to_owned() } else { String::new() }
     });
     let text = ESCAPED.replace_all(&text, "$1");
-    let text = ENTITY.replace_all(&text, entity);
-    // `&amp;quot;` was written twice in HTML.
-    ENTITY.replace_all(&text, entity).into_owned()
-}
-
-/// The characters of entities of HTML, by their names.
-const NAMED: [(&str, &str); 44] = [
-    ("quot", "\""),
-    ("amp", "&"),
-    ("lt", "<"),
-    ("gt", ">"),
-    ("nbsp", " "),
-    ("ensp", " "),
-    ("emsp", " "),
-    ("thinsp", " "),
-    ("apos", "'"),
-    ("lsquo", "‘"),
-    ("rsquo", "’"),
-    ("sbquo", "‚"),
-    ("ldquo", "“"),
-    ("rdquo", "”"),
-    ("bdquo", "„"),
-    ("laquo", "«"),
-    ("raquo", "»"),
-    ("ndash", "–"),
-    ("mdash", "—"),
-    ("hellip", "…"),
-    ("bull", "•"),
-    ("middot", "·"),
-    ("shy", ""),
-    ("zwj", ""),
-    ("zwnj", ""),
-    ("szlig", "ß"),
-    ("euro", "€"),
-    ("pound", "£"),
-    ("yen", "¥"),
-    ("deg", "°"),
-    ("micro", "µ"),
-    ("times", "×"),
-    ("divide", "÷"),
-    ("minus", "−"),
-    ("plusmn", "±"),
-    ("le", "≤"),
-    ("ge", "≥"),
-    ("ne", "≠"),
-    ("rarr", "→"),
-    ("larr", "←"),
-    ("frac12", "½"),
-    ("sup2", "²"),
-    ("sup3", "³"),
-    ("percnt", "%"),
-];
-/// The accents of letters in entities, behind the letter: `&uuml;`.
-const ACCENTS: [(&str, char); 8] = [
-    ("uml", '\u{308}'),
-    ("acute", '\u{301}'),
-    ("grave", '\u{300}'),
-    ("circ", '\u{302}'),
-    ("tilde", '\u{303}'),
-    ("cedil", '\u{327}'),
-    ("ring", '\u{30a}'),
-    ("caron", '\u{30c}'),
-];
-
-/// The character of an entity with a name.
-fn named(name: &str) -> Option<String> {
-    let letter = || {
-        let (letter, accent) = name.split_at_checked(1)?;
-        let (_, mark) = ACCENTS.iter().find(|(name, _)| *name == accent)?;
-        Some(format!("{letter}{mark}"))
-    };
-    NAMED.iter().find(|(known, _)| *known == name).map(|(_, sign)| (*sign).to_owned()).or_else(letter)
-}
-
-/// The character that an entity of HTML stands for; an unknown one stays.
-fn entity(found: &Captures<'_>) -> String {
-    let coded = |name: &str, radix| {
-        let digits = found.name(name)?;
-        u32::from_str_radix(digits.as_str(), radix).ok().and_then(char::from_u32).map(String::from)
-    };
-    let named = || found.name("name").and_then(|name| named(name.as_str()));
-    let sign = coded("hex", 16).or_else(|| coded("number", 10)).or_else(named);
-    sign.unwrap_or_else(|| found[0].to_owned())
+    without_entities(&text).into_owned()
 }

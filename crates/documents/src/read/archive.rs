@@ -12,6 +12,9 @@ use crate::{
 /// The size to which any archive may unpack, however small it is.
 const ROOM: u64 = 4 << 20;
 
+/// The first bytes of a compound file: Office wraps a document with a password in one, and used it before 2007.
+const COMPOUND: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
+
 /// An archive, and how many bytes may still be unpacked from it.
 pub(super) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
@@ -20,7 +23,11 @@ pub(super) struct Archive<'a> {
 
 impl<'a> Archive<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Self, DocumentError> {
-        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(DocumentError::malformed)?;
+        if bytes.starts_with(COMPOUND) {
+            return Err(DocumentError::Locked);
+        }
+        let zip = ZipArchive::new(Cursor::new(bytes))
+            .map_err(|_| DocumentError::malformed("it is no archive, or its end is missing"))?;
         if zip.len() > ENTRIES_MAX {
             return Err(DocumentError::TooManyFiles);
         }

@@ -113,7 +113,7 @@ pub(super) fn unpacked(data: &str) -> Option<Vec<u8>> {
 }
 
 /// A path as on the disk: `%20` becomes a blank.
-fn unescaped(path: &str) -> String {
+pub(super) fn unescaped(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -189,12 +189,39 @@ pub(super) fn html_text(source: &str, outline: &mut Outline) -> Result<(), Docum
         outline.title(&title);
     }
     let config = html2text::config::plain().no_table_borders().link_footnotes(false);
+    let source = with_known_blocks(source);
     let text = config.string_from_read(source.as_bytes(), WIDTH).map_err(DocumentError::malformed)?;
     markdown(&text, outline);
     if end.is_some() {
         outline.cut();
     }
     Ok(())
+}
+
+/// Elements that begin and end a line, with an end tag that is not optional. The library does not know them, and would
+/// join the words before and after their tags.
+const BLOCKS: [&str; 18] = [
+    "address", "article", "aside", "center", "details", "dialog", "fieldset", "figcaption", "figure",
+    "footer", "form", "header", "hgroup", "legend", "main", "nav", "section", "summary",
+];
+
+/// HTML with elements that the library knows instead of those that it does not.
+fn with_known_blocks(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut pieces = source.split('<');
+    out.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (begin, tag) = piece.strip_prefix('/').map_or(("<", piece), |tag| ("</", tag));
+        let name_end = tag.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(tag.len());
+        let (name, rest) = tag.split_at(name_end);
+        let known = match name {
+            name if BLOCKS.iter().any(|block| block.eq_ignore_ascii_case(name)) => "div",
+            name if name.eq_ignore_ascii_case("hr") => "br",
+            name => name,
+        };
+        out.extend([begin, known, rest]);
+    }
+    out
 }
 
 /// Elements without an end tag, or with an optional one.

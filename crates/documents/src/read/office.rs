@@ -1,5 +1,7 @@
 //! Word documents, PowerPoint slides and EPUB books: archives of XML.
 
+use std::collections::HashMap;
+
 use quick_xml::{
     Reader, XmlVersion,
     events::{BytesStart, Event},
@@ -76,18 +78,24 @@ fn needed(archive: &mut Archive<'_>, name: &str) -> Result<String, DocumentError
 pub(super) fn docx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
     let mut archive = Archive::open(bytes)?;
     let xml = needed(&mut archive, "word/document.xml")?;
+    // Without them, the ids of the styles say what is a heading.
+    let styles = heading_styles(&mut archive).unwrap_or_default();
     let mut pictures = Pictures::default();
     let (mut gathered, mut paragraph, mut level) = (String::new(), String::new(), None);
-    let (mut in_text, mut cells) = (false, 0_usize);
+    let (mut in_text, mut cells, mut repeated) = (false, 0_usize, 0_usize);
     walk(&xml, |event| {
         pictures.read_event(&event);
         match event {
             XmlEvent::Begin("t", _) => in_text = true,
             XmlEvent::End("t") => in_text = false,
-            XmlEvent::Text(text) if in_text => paragraph.push_str(text),
+            // A box of text is written twice: for new programs, and for old ones.
+            XmlEvent::Begin("Fallback", _) => repeated += 1,
+            XmlEvent::End("Fallback") => repeated = repeated.saturating_sub(1),
+            XmlEvent::Text(text) if in_text && repeated == 0 => paragraph.push_str(text),
             XmlEvent::Begin("tab" | "br" | "cr", _) => paragraph.push(' '),
             XmlEvent::Begin("pStyle", tag) => {
-                level = attribute(tag, "val").and_then(|style| heading_level(&style));
+                level = attribute(tag, "val")
+                    .and_then(|style| styles.get(&style).copied().or_else(|| heading_level(&style)));
             }
             XmlEvent::Begin("tc", _) => cells += 1,
             XmlEvent::End("tc") => {
@@ -157,7 +165,7 @@ impl Pictures {
         }
         let (folder, file) = of.rsplit_once('/').unwrap_or_default();
         let Some(xml) = part(archive, &format!("{folder}/_rels/{file}.rels"))? else { return Ok(()) };
-        let mut targets = std::collections::HashMap::new();
+        let mut targets = HashMap::new();
         walk(&xml, |event| {
             if let XmlEvent::Begin("Relationship", tag) = event
                 && let (Some(id), Some(target)) = (attribute(tag, "Id"), attribute(tag, "Target"))
@@ -204,6 +212,23 @@ fn resolved(folder: &str, target: &str) -> String {
     parts.join("/")
 }
 
+/// The levels of heading styles by their ids. Word writes the id in its own language, such as `Titre1`, and the name in
+/// English.
+fn heading_styles(archive: &mut Archive<'_>) -> Result<HashMap<String, usize>, DocumentError> {
+    let (mut levels, mut id) = (HashMap::new(), String::new());
+    let xml = part(archive, "word/styles.xml")?.unwrap_or_default();
+    walk(&xml, |event| match event {
+        XmlEvent::Begin("style", tag) => id = attribute(tag, "styleId").unwrap_or_default(),
+        XmlEvent::Begin("name", tag) => {
+            if let Some(level) = attribute(tag, "val").and_then(|name| heading_level(&name)) {
+                levels.insert(std::mem::take(&mut id), level);
+            }
+        }
+        _ => {}
+    })?;
+    Ok(levels)
+}
+
 /// The level of a heading style: `Heading2`, `heading 2`, `Title`.
 fn heading_level(style: &str) -> Option<usize> {
     let style = style.to_ascii_lowercase();
@@ -233,7 +258,8 @@ pub(super) fn pptx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         walk(&xml, |event| {
             pictures.read_event(&event);
             match event {
-                XmlEvent::Begin("sp", _) => in_title = false,
+                // A table or chart may follow the title: it is no part of it.
+                XmlEvent::Begin("sp", _) | XmlEvent::End("sp") => in_title = false,
                 XmlEvent::Begin("ph", tag) => {
                     in_title = attribute(tag, "type")
                         .is_some_and(|kind| matches!(kind.as_str(), "title" | "ctrTitle"));
@@ -269,7 +295,7 @@ pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         }
     })?;
     let root = root.ok_or_else(|| DocumentError::malformed("its container names no package"))?;
-    let (mut items, mut spine) = (std::collections::HashMap::new(), Vec::new());
+    let (mut items, mut spine) = (HashMap::new(), Vec::new());
     let (mut title, mut in_title) = (String::new(), false);
     walk(&needed(&mut archive, &root)?, |event| match event {
         XmlEvent::Begin("item", tag) => {
@@ -283,16 +309,17 @@ pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         XmlEvent::Text(text) if in_title => title.push_str(text),
         _ => {}
     })?;
-    let folder = root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    let (folder, _) = root.rsplit_once('/').unwrap_or_default();
     outline.title(&title);
     let mut shown = Vec::new();
     for href in spine.iter().filter_map(|id| items.get(id)) {
-        let name = format!("{folder}{href}");
+        let name = resolved(folder, &markup::unescaped(href));
         let Some(chapter) = part(&mut archive, &name)? else { continue };
         markup::html_text(&chapter, outline)?;
         let (folder, _) = name.rsplit_once('/').unwrap_or_default();
         let images = markup::images(&chapter).into_iter();
-        shown.extend(images.map(|(target, caption)| (resolved(folder, &target), caption)));
+        shown
+            .extend(images.map(|(target, caption)| (resolved(folder, &markup::unescaped(&target)), caption)));
         if outline.is_full() {
             break;
         }

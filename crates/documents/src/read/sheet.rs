@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use calamine::{Data, DataRef, Reader, Xlsx};
+use calamine::{Data, DataRef, ExcelDateTime, Reader, Xlsx};
 
 use super::{archive::Archive, table};
 use crate::{DocumentError, limits::TEXT_BYTES_MAX, section::Outline};
@@ -40,8 +40,25 @@ fn shown(value: &DataRef<'_>) -> String {
     match value {
         DataRef::String(text) => text.clone(),
         DataRef::SharedString(text) => (*text).to_owned(),
+        DataRef::DateTime(moment) => shown_moment(moment),
         value => Data::from(value.clone()).to_string(),
     }
+}
+
+/// A date, time or duration in ISO's form. The sheet stores it as a number of days, which nobody would look for.
+fn shown_moment(moment: &ExcelDateTime) -> String {
+    const SECONDS_OF_DAY: f64 = 86_400.0;
+    let (year, month, day, hour, minute, second, _) = moment.to_ymd_hms_milli();
+    let days = moment.as_f64();
+    let time = format!("{hour:02}:{minute:02}:{second:02}");
+    if moment.is_duration() {
+        return format!("{:.0} s", days * SECONDS_OF_DAY);
+    }
+    if (0.0..1.0).contains(&days) {
+        return time;
+    }
+    let date = format!("{year:04}-{month:02}-{day:02}");
+    if time == "00:00:00" { date } else { format!("{date} {time}") }
 }
 
 /// Collects the rows of a sheet as its cells arrive.

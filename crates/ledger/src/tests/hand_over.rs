@@ -114,7 +114,7 @@ fn a_long_prompt_leaves_room_for_every_other_part() {
             "/11.rs +1 −0",
             "`git push 2",
             "`git push 0",
-            "Since then: HEAD a41c0ffee then, b52d0ffee now",
+            "Checkout now: HEAD b52d0ffee, a41c0ffee when it began",
             "The turn of the last request has no end",
         ] {
             line_of(&text, part);

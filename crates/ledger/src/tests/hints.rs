@@ -79,7 +79,7 @@ fn world() -> World {
         live: vec![LiveSession {
             agent: "codex".to_owned(),
             active_at: at(60),
-            files: vec!["src/redact/rules.rs".to_owned()],
+            files: vec!["/srv/demo/src/redact/rules.rs".to_owned()],
         }],
         head: Some((10_482, "9f2ce1a0b3d4c5e6".to_owned())),
         ..World::at(at(300))
@@ -94,13 +94,13 @@ fn the_hint_has_all_that_the_next_agent_needs() {
     for line in [
         "Unfinished: \"make redaction stream\" (claude-code, lost 00:00 UTC while running `cargo test -p redact`",
         "Last request 00:00 UTC: \"now do the PEM case, keep the API\"",
-        "Steps: done 1 2; open 3 PEM over chunk borders",
+        "Steps: 2 of 3 done; next by its plan: 3 PEM over chunk borders",
         "Last test run: `cargo test` → 2 failed: pem_split, pem_nested",
         "Edited: src/redact/rules.rs +31 −4 (in /srv/demo)",
         "cargo test → exit 101: pem_split, pem_nested",
         "Unknown outcome: gh pr create (key pr-7f): to be checked before it is repeated",
-        "Unknown outcome: Bash `cargo test -p redact` had begun",
-        "Since then: HEAD a41c0ffee as then; src/redact/rules.rs (not by this work)",
+        "Unknown outcome: Bash `cargo test -p redact` had begun 00:00 UTC",
+        "Checkout now: HEAD a41c0ffee as when it began; src/redact/rules.rs changed (not by this work)",
         "Also live here: codex (4 min ago) edited src/redact/rules.rs",
         "Not recorded: 3 events (the journal was too slow)",
         "The turn of the last request has no end",
@@ -114,7 +114,7 @@ fn the_hint_has_all_that_the_next_agent_needs() {
 }
 
 #[test]
-fn every_kind_has_a_handler_also_one_of_a_newer_program() {
+fn every_kind_has_a_hint_also_one_of_a_newer_program() {
     for kind in ["session", "task", "research", "", "🦀"] {
         let mut piece = interrupted(kind);
         piece.rows[4].kind = "from_the_future".to_owned();
@@ -334,6 +334,22 @@ fn the_outcome_of_a_test_run_is_told_once() {
 }
 
 #[test]
+fn a_run_that_fails_without_a_failed_test_has_failed() {
+    let mut piece = Piece::begin("session");
+    piece.note(&Step::Ran {
+        call: None,
+        command: "cargo test".to_owned(),
+        ending: Ending::Failed,
+        exit: Some(101),
+        ms: None,
+        tests: crate::verdict::tests("cargo test", "test result: ok. 5 passed; 0 failed\nerror[E0432]"),
+        tail: String::new(),
+    });
+    let text = hint(&piece.work, &fold_all(&piece.entries()), &world(), limits::HINT_BYTES);
+    assert!(text.contains("Last test run: `cargo test` → failed"), "{text}");
+}
+
+#[test]
 fn a_command_in_the_background_has_an_unknown_outcome_after_its_turn() {
     let mut piece = Piece::begin("session");
     let started = |call: &str| Step::Started {
@@ -367,7 +383,10 @@ fn tasks_of_the_agent_are_steps_that_are_found_by_their_own_ids() {
     piece.note(&set("1", Standing::Passed));
     piece.note(&set("9", Standing::Passed));
     let text = hint(&piece.work, &fold_all(&piece.entries()), &world(), limits::HINT_BYTES);
-    assert!(text.contains("Steps: done 1 2 3 5; open 4 reader") && text.contains("task 1 done"), "{text}");
+    assert!(
+        text.contains("Steps: 4 of 5 done; next by its plan: 4 reader") && text.contains("task 1 done"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod order;
 mod requests;
 mod seals;
 mod tampering;
+mod told;
 
 use std::time::Duration;
 

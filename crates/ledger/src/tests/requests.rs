@@ -82,7 +82,7 @@ fn a_task_may_be_changed_before_it_is_reported() {
 
     let (piece, state) = folded(&steps[..1]);
     let shown = hint(&piece.work, &state, &World::at(at(60)), limits::HINT_BYTES);
-    assert!(shown.contains("Next by its plan: task 1"), "{shown}");
+    assert!(shown.contains("Steps: 0 of 1 done; next by its plan: 1 task 1"), "{shown}");
     let many: Vec<Step> = (0..100).map(|n| set(&format!("t{n}"), Standing::Pending)).collect();
     assert_eq!(folded(&many).1.steps.len(), limits::STEPS_MAX);
 }

@@ -18,7 +18,7 @@ use super::{
     fold::normal_name,
     opening::persons,
     query::{QueryTerm, TermKind},
-    scan::{Allowed, mean_length},
+    scan::{Allowed, has, mean_length},
     schema::{Fields, Key},
     segment_table::SegmentTable,
     tokenizer::runs,
@@ -158,7 +158,7 @@ impl<'a> Finder<'a> {
 
     /// Whether the memory with this first passage opens with a person of the query.
     pub fn is_opened(&self, ord: usize, first: DocId) -> bool {
-        self.opened[ord][first as usize / 64] >> (first % 64) & 1 == 1
+        has(&self.opened[ord], first)
     }
 
     /// The document frequency of each query term.

@@ -21,7 +21,6 @@ const LARGEST: f32 = 127.0;
 
 /// A vector in the form in which it is compared: 8-bit integers and their scale.
 ///
-/// The dot product of two of them fits into 32 bits below 130,000 dimensions.
 /// No sum of products of two of them leaves 32 bits below 130,000 dimensions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Packed {

@@ -124,8 +124,11 @@ impl Decision for Corroborate<'_> {
             }
             _ => {
                 let door = Door::Brought(Origin::Transcript);
-                let written =
-                    self.distilling.memories.put_prepared(write, self.by, self.prepared, door).await?;
+                let written = self
+                    .distilling
+                    .memories
+                    .put_prepared(write, self.by, self.prepared, &self.by.project, door)
+                    .await?;
                 let memory = (written.memory.id, written.memory.revision);
                 let other = accepted(other, memory, write);
                 write.corroborate_candidate(&other, &others_past).await?;

@@ -91,7 +91,10 @@ impl Decision for Accept<'_> {
             let problem = "what it cites is gone or says something else by now; reject it";
             return Err(ServiceError::invalid("id", &id.to_string(), problem));
         }
-        let written = distilling.memories.put_prepared(write, caller, prepared, Door::EXPLICIT).await?;
+        let written = distilling
+            .memories
+            .put_prepared(write, caller, prepared, &caller.project, Door::EXPLICIT)
+            .await?;
         candidate.state = CandidateState::Accepted;
         candidate.memory = Some((written.memory.id, written.memory.revision));
         candidate.decided_at = Some(write.at());

@@ -5,7 +5,7 @@
 //!
 //! | file | step |
 //! | --- | --- |
-//! | [`places`] | where the agents keep their sessions |
+//! | [`folders`] | where the agents keep their sessions |
 //! | [`walk`] | which files lie there, and in which order they are read |
 //! | [`reading`], [`rows`], [`tree`] | pieces of a file, the sessions of a database, or files of one session, through the readers of `transcript` |
 //! | [`preview`] | how much of that is wanted, before it is read |
@@ -16,6 +16,8 @@
 //! | [`take`], [`many`] | the project of a session; exchanges and cursor go to the store in one transaction |
 //! | [`memory_files`] | memory files of agents, which are documents |
 //! | [`journal_only`] | the same for the journal of work alone, if past sessions are not kept |
+//! | [`in_hand`] | beside all that: what the end of one transcript says, for an agent whose conversation was compacted |
+//! | [`drift`] | records that no reader knows |
 //! | [`run`] | the task, its bounds and its pauses |
 //! | [`state`] | requests to it, and its progress |
 
@@ -23,9 +25,9 @@ mod apart;
 mod choice;
 mod copied_rows;
 mod drift;
-mod evidence;
 mod folders;
 mod forks;
+mod in_hand;
 mod journal_only;
 mod many;
 mod memory_files;

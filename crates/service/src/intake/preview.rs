@@ -12,11 +12,11 @@ use super::{
     memory_files::MemoryFile,
     reading::{Fault, Reading, small},
     rows::{Database, Head},
-    state::{FAULTS_MAX, ImportRequest, broke_off},
+    state::{FAULTS_MAX, ImportRequest},
     take::{Pass, Trouble, Want, blocking},
     walk::{self, Found},
 };
-use crate::{ServiceError, agent_slug, lock};
+use crate::{ServiceError, agent_slug, lock, tasks::on_a_thread};
 use cerebro_core::{domain::Project, redact::redact_secrets, text::nearest};
 use cerebro_transcript::typed;
 
@@ -75,8 +75,8 @@ impl Intake {
         let mut previewed = Previewed::default();
         let Some((places, oldest)) = self.asked_for(request) else { return Ok(previewed) };
         self.know().await?;
-        let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
-        let mut walked = walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
+        let walked = on_a_thread("the walk through the agents' folders", move || walk::walk(&places));
+        let mut walked = walked.await?;
         let mut pass = self.pass(request, oldest);
         walked.files.sort_by_key(|file| std::cmp::Reverse(file.stat.mtime));
         for file in &walked.files {

@@ -12,11 +12,11 @@ use super::Intake;
 use super::{
     apart::IN_ANOTHER,
     folders::{Form, TranscriptFolder, agents},
-    state::{HistoryOptions, ImportRequest, Known, broke_off},
+    state::{HistoryOptions, ImportRequest, Known, Wanted},
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
-use crate::{ServiceError, agent_slug, lock, looks};
+use crate::{ServiceError, agent_slug, lock, looks, tasks::on_a_thread};
 use cerebro_core::domain::SourceState;
 use cerebro_transcript::READER_VERSION;
 
@@ -91,7 +91,7 @@ impl Intake {
         }
     }
 
-    /// Serves requests until there are none.
+    /// Serves requests until there are none. Imports that the store broke off wait for the next time.
     async fn serve(&self) -> Result<(), ServiceError> {
         while self.state.is_asked() {
             if !lock(&self.state.named).is_empty() {
@@ -99,23 +99,32 @@ impl Intake {
             }
             // Set before the request is taken, so that nobody who waits for it sees the task idle.
             lock(&self.state.progress).running = self.is_taken_in();
-            let wanted = std::mem::take(&mut *lock(&self.state.wanted));
-            let mut pass = self.pass(&ImportRequest::default(), i64::MIN);
-            if pass.is_enabled() {
-                self.read_named(&mut pass).await?;
-            } else {
-                self.read_for_journal(&mut pass).await?;
-            }
-            let has_imported = !wanted.imports.is_empty();
-            for request in wanted.imports {
-                self.scan(&request).await?;
-            }
-            if pass.is_enabled() && wanted.scan {
-                self.scan(&ImportRequest::default()).await?;
-            }
-            if wanted.scan || has_imported {
-                self.take_memory_files(&mut self.pass(&ImportRequest::default(), i64::MIN)).await?;
-            }
+            let mut wanted = std::mem::take(&mut *lock(&self.state.wanted));
+            let served = self.serve_wanted(&mut wanted).await;
+            lock(&self.state.wanted).put_back(wanted.imports);
+            served?;
+        }
+        Ok(())
+    }
+
+    /// Serves requests, and takes out the imports that are done.
+    async fn serve_wanted(&self, wanted: &mut Wanted) -> Result<(), ServiceError> {
+        let mut pass = self.pass(&ImportRequest::default(), i64::MIN);
+        if pass.is_enabled() {
+            self.read_named(&mut pass).await?;
+        } else {
+            self.read_for_journal(&mut pass).await?;
+        }
+        let has_imports = !wanted.imports.is_empty();
+        while let Some(request) = wanted.imports.first() {
+            self.scan(request).await?;
+            wanted.imports.remove(0);
+        }
+        if pass.is_enabled() && wanted.scan {
+            self.scan(&ImportRequest::default()).await?;
+        }
+        if wanted.scan || has_imports {
+            self.take_memory_files(&mut self.pass(&ImportRequest::default(), i64::MIN)).await?;
         }
         Ok(())
     }
@@ -143,9 +152,8 @@ impl Intake {
         let begun = Instant::now();
         self.know().await?;
         let gates = lock(&self.state.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
-        let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
-        let Walk { files, faults, roots } =
-            walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
+        let walked = on_a_thread("the walk through the agents' folders", move || walk::walk(&places));
+        let Walk { files, faults, roots } = walked.await?;
         {
             let mut progress = lock(&self.state.progress);
             progress.seen = files.len();
@@ -171,8 +179,7 @@ impl Intake {
         if fresh.is_empty() {
             return Ok(());
         }
-        let ordered = tokio::task::spawn_blocking(move || walk::in_order(fresh)).await;
-        let ordered = ordered.map_err(|_| broke_off("a look at the sessions broke off"))?;
+        let ordered = on_a_thread("a look at the sessions", move || walk::in_order(fresh)).await?;
         let mut pass = self.pass(request, oldest);
         self.read_all(ordered, &mut pass).await
     }
@@ -315,5 +322,30 @@ impl Intake {
         while self.traffic.quiet() < QUIET && begun.elapsed() < QUIET_MAX {
             tokio::time::sleep(QUIET_POLL).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HistorySettings, Settings, use_cases::with_service};
+    use cerebro_core::domain::Timestamp;
+
+    #[test]
+    fn an_import_that_the_store_broke_off_is_not_forgotten() {
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            service.intake.set_options(HistoryOptions {
+                settings: Arc::new(HistorySettings::default),
+                places: Vec::new(),
+                project_of: Arc::new(|_| Box::pin(std::future::pending())),
+            });
+            let older = ImportRequest { since: Some(Duration::ZERO), ..ImportRequest::default() };
+            service.intake.import(older.clone()).unwrap();
+            service.base.store.drain().await;
+            assert!(service.intake.serve().await.is_err());
+            service.intake.import(ImportRequest::default()).unwrap();
+            service.intake.import(older.clone()).unwrap();
+            assert_eq!(lock(&service.intake.state.wanted).imports, [older, ImportRequest::default()]);
+        });
     }
 }

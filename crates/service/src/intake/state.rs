@@ -18,7 +18,6 @@ use super::{
 use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_core::redact::redact_secrets;
-use cerebro_store::{EngineError, StoreError};
 use cerebro_transcript::{Agent, Counts};
 
 /// Most files that hooks have named and that wait. Beyond that, everything is scanned.
@@ -154,11 +153,13 @@ impl Wanted {
     pub(super) fn is_empty(&self) -> bool {
         !self.scan && self.imports.is_empty()
     }
-}
 
-/// The error for a task of the process that broke off.
-pub(super) fn broke_off(what: &str) -> ServiceError {
-    StoreError::Engine(EngineError::Query { statement: "history", reason: what.to_owned() }).into()
+    /// Puts imports that are not done before those that somebody asked for meanwhile.
+    pub(super) fn put_back(&mut self, mut imports: Vec<ImportRequest>) {
+        self.imports.retain(|request| !imports.contains(request));
+        imports.append(&mut self.imports);
+        self.imports = imports;
+    }
 }
 
 /// What was read, by file and by session.

@@ -6,7 +6,9 @@
 use std::{
     collections::VecDeque,
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -25,8 +27,11 @@ const LEASE: Duration = Duration::from_secs(120);
 pub(crate) const LOOK: Duration = Duration::from_secs(20);
 /// How long a blocked loop waits before it looks again, if nobody changes anything: a wrong key, a spent budget.
 pub(crate) const HELD_OFF: Duration = Duration::from_secs(60);
-/// How long a loop waits after a fault of the store.
+/// How long a loop waits after a fault of the store; during a step, the first waits are shorter and double.
 const FAULT_WAIT: Duration = Duration::from_secs(5);
+const FAULT_WAIT_MIN: Duration = Duration::from_millis(50);
+/// How often in a row a step is repeated after a fault of the store: half a minute, well within a lease.
+const FAULTS_MAX: u32 = 10;
 /// The shortest wait for a job that is due soon.
 const WAIT_MIN: Duration = Duration::from_millis(10);
 
@@ -41,6 +46,8 @@ pub(crate) trait JobHandler: Send + 'static {
     const NAME: &'static str;
     /// Whether callers come first: the loop gives way to them before it takes jobs and before each step.
     const GIVES_WAY: bool = false;
+    /// Whether a task keeps what its provider answered. Then a step that the store failed is repeated, and asks nobody again.
+    const KEEPS_ANSWERS: bool = false;
     /// What a handler has read to do one job.
     type Task: Send;
 
@@ -159,6 +166,9 @@ pub(crate) enum JobError {
     /// Today's budget is spent.
     #[error("today's budget is spent")]
     Spent,
+    /// The handler panicked. The panic's message is in the daemon's log only, because it may quote a text.
+    #[error("an internal error; the daemon's log has more")]
+    BrokeOff,
     /// The store failed. That does not count as an attempt.
     #[error(transparent)]
     Store(#[from] ServiceError),
@@ -287,8 +297,15 @@ impl Context {
         self.failed(job, again, reason).await
     }
 
-    async fn release(&self, jobs: &[Job]) -> Result<(), ServiceError> {
-        Ok(self.base.store.jobs().release(&self.owner, jobs).await?)
+    /// Gives back the jobs that this loop still holds. They were not at fault, so this does not count as an attempt.
+    async fn release(&self) -> Result<(), ServiceError> {
+        Ok(self.base.store.jobs().release(&self.owner).await?)
+    }
+
+    /// Notes a fault of the store, which is asked again soon.
+    fn store_failed(&self, error: &ServiceError) {
+        tracing::warn!(kind = self.kind.as_str(), %error, "the worker met a fault of the store");
+        self.set(WorkerState::Waiting("the store failed; see the daemon's log".to_owned()));
     }
 }
 
@@ -305,12 +322,14 @@ struct Loop<H: JobHandler> {
     cx: Context,
     /// No jobs are taken before this moment.
     blocked: Option<(Instant, Blocked)>,
+    /// The store failed, so this loop may hold jobs that it does not know of: the answer to a lease may be lost.
+    is_in_doubt: bool,
 }
 
 /// Does the jobs of a kind until the store closes.
 async fn run<H: JobHandler>(handler: H, runner: Runner) {
     let stop = runner.base.tasks.stopping();
-    let mut work = Loop { handler, cx: Context::new(runner, H::KIND), blocked: None };
+    let mut work = Loop { handler, cx: Context::new(runner, H::KIND), blocked: None, is_in_doubt: false };
     while !stop.is_cancelled() {
         let next = tokio::select! {
             biased;
@@ -318,8 +337,8 @@ async fn run<H: JobHandler>(handler: H, runner: Runner) {
             next = work.round() => next,
         };
         let next = next.unwrap_or_else(|error| {
-            tracing::warn!(kind = H::KIND.as_str(), %error, "the worker met a fault of the store");
-            work.cx.set(WorkerState::Waiting("the store failed; see the daemon's log".to_owned()));
+            work.cx.store_failed(&error);
+            work.is_in_doubt = true;
             Next::In(FAULT_WAIT)
         });
         let Next::In(wait) = next else { continue };
@@ -331,9 +350,23 @@ async fn run<H: JobHandler>(handler: H, runner: Runner) {
     }
 }
 
+/// The output of a future; `None` if it panics. One job that panics must not end the loop, which does all others of its kind.
+async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    std::future::poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
+    })
+    .await
+}
+
 impl<H: JobHandler> Loop<H> {
     /// Looks at the queue once, takes jobs and does them.
     async fn round(&mut self) -> Result<Next, ServiceError> {
+        if self.is_in_doubt {
+            self.cx.release().await?;
+            self.is_in_doubt = false;
+        }
         let wakes = self.cx.queue().take_wakes();
         if wakes.unblocked {
             self.blocked = None;
@@ -406,40 +439,34 @@ impl<H: JobHandler> Loop<H> {
         Ok(Next::In(wait.clamp(WAIT_MIN, LOOK)))
     }
 
-    /// Does the jobs, and releases those that it could not do.
+    /// Does the jobs.
     async fn work(&mut self, jobs: Vec<Job>) -> Result<(), ServiceError> {
-        let held = jobs.clone();
-        let done = self.work_off(jobs).await;
-        if done.is_err() {
-            // The store is at fault and not the jobs, so this does not count as an attempt.
-            self.cx.release(&held).await?;
-        }
-        done
-    }
-
-    async fn work_off(&mut self, jobs: Vec<Job>) -> Result<(), ServiceError> {
         let mut leased = self.prepare(jobs).await?;
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + LEASE / 4, LEASE / 4);
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut faults = 0;
         while !leased.is_empty() {
             if H::GIVES_WAY {
                 self.cx.give_way().await;
             }
             let step = self.step(&mut leased, &mut renewal).await;
+            if H::KEEPS_ANSWERS
+                && faults < FAULTS_MAX
+                && let Err(JobError::Store(error)) = &step
+            {
+                faults += 1;
+                self.cx.store_failed(error);
+                tokio::time::sleep(pace::doubled(FAULT_WAIT_MIN, faults, FAULT_WAIT)).await;
+                self.cx.set(WorkerState::Working);
+                continue;
+            }
+            faults = 0;
             if matches!(step, Ok(Step::More)) {
                 continue;
             }
             let Some(Leased { job, .. }) = leased.pop_front() else { break };
-            match step {
-                Ok(Step::More | Step::Void) => {}
-                Ok(Step::Done) => self.cx.count(&job),
-                Err(JobError::Refused(reason)) => self.cx.failed(&job, None, &reason).await?,
-                Err(JobError::Store(error)) => return Err(error),
-                Err(stop) => {
-                    let left: Vec<Job> = leased.into_iter().map(|leased| leased.job).collect();
-                    self.cx.release(&left).await?;
-                    return self.stopped(job, stop).await;
-                }
+            if !self.goes_on(&job, step).await? {
+                return self.cx.release().await;
             }
         }
         Ok(())
@@ -474,39 +501,60 @@ impl<H: JobHandler> Loop<H> {
         let renewing = async {
             loop {
                 renewal.tick().await;
+                // A provider may be answering, so the step is not cut off. Whoever takes a lapsed job over has a newer token.
                 if let Err(error) = base.store.jobs().renew(&owner, base.now() + LEASE).await {
-                    return ServiceError::from(error);
+                    tracing::warn!(%error, "leases could not be renewed");
                 }
             }
         };
         tokio::select! {
             biased;
-            step = self.handler.step(leased, &mut self.cx) => step,
-            error = renewing => Err(error.into()),
+            step = caught(self.handler.step(leased, &mut self.cx)) => step.unwrap_or(Err(JobError::BrokeOff)),
+            never = renewing => never,
         }
     }
 
-    /// Handles an error that stops the whole batch at a job.
-    async fn stopped(&mut self, job: Job, stop: JobError) -> Result<(), ServiceError> {
-        let state = match stop {
+    /// Handles the end of a job. Returns whether the others of its batch can be done.
+    async fn goes_on(&mut self, job: &Job, ended: Result<Step, JobError>) -> Result<bool, ServiceError> {
+        let stop = match ended {
+            Ok(Step::More | Step::Void) => return Ok(true),
+            Ok(Step::Done) => {
+                self.cx.count(job);
+                return Ok(true);
+            }
+            Err(stop) => stop,
+        };
+        match stop {
             JobError::Store(error) => return Err(error),
-            JobError::Refused(reason) => return self.cx.failed(&job, None, &reason).await,
+            JobError::Refused(reason) => {
+                self.cx.failed(job, None, &reason).await?;
+                return Ok(true);
+            }
             JobError::Later { reason, after } => {
                 self.cx.breaker.fail(self.cx.begun.elapsed(), after);
-                return self.cx.failed_for_now(&job, &reason).await;
+                self.cx.failed_for_now(job, &reason).await?;
             }
             JobError::Unusable(reason) => {
                 let blames_job = self.handler.blames_job();
                 self.handler.reopen();
                 if blames_job {
-                    return self.cx.failed_for_now(&job, &reason).await;
+                    self.cx.failed_for_now(job, &reason).await?;
+                } else {
+                    self.cx.queue().record(|record| record.fault = Some(reason.clone()));
+                    self.block(Blocked::lasting(WorkerState::Unusable(reason), HELD_OFF));
                 }
-                self.cx.queue().record(|record| record.fault = Some(reason.clone()));
-                WorkerState::Unusable(reason)
             }
-            JobError::Spent => WorkerState::Waiting(SPENT.to_owned()),
-        };
-        self.block(Blocked::lasting(state, HELD_OFF));
-        self.cx.release(&[job]).await
+            JobError::Spent => {
+                self.block(Blocked::lasting(WorkerState::Waiting(SPENT.to_owned()), HELD_OFF));
+            }
+            JobError::BrokeOff => {
+                self.handler.reopen();
+                self.cx.failed_for_now(job, &JobError::BrokeOff.to_string()).await?;
+            }
+        }
+        Ok(false)
     }
 }
+
+#[cfg(test)]
+mod tests;

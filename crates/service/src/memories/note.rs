@@ -1,5 +1,6 @@
 //! Reading a note back: it is new, was changed by hand, or is as it was written.
 
+use super::update::live;
 use crate::{Caller, Change, Door, Memories, Patch, SaveOutcome, SaveRequest, ServiceError, fields::Fields};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, Run, ScopeName};
 use cerebro_store::StoredRelation;
@@ -84,12 +85,7 @@ impl Memories {
         note: NoteRequest,
         run: Run,
     ) -> Result<Noted, ServiceError> {
-        if memory.purged {
-            return Err(ServiceError::Purged(memory.id));
-        }
-        if !memory.is_live() {
-            return Err(ServiceError::Deleted(memory.id));
-        }
+        live(&memory)?;
         if is_the_same(&memory, &note)? {
             let place = Some((memory.id, memory.revision));
             return Ok(Noted { outcome: SaveOutcome::Unchanged, memory: place });
@@ -122,7 +118,7 @@ impl Memories {
         &self,
         after: Option<&str>,
     ) -> Result<Vec<(String, StoredRelation)>, ServiceError> {
-        Ok(self.base.store.relations().page(after, PAGE_MAX).await?)
+        Ok(self.base.store.relations().walk(PAGE_MAX).page(after).await?)
     }
 
     /// Those of the memories that are here, live or not.

@@ -33,14 +33,10 @@ impl Memories {
         let mut fields = Fields::default();
         let content = fields.content(content)?;
         let project = project.unwrap_or_else(|| caller.project.clone());
-        let elsewhere = self.projects.leads_elsewhere(Some(&project), caller).await?;
+        let known = self.projects.before_write(Some(&project), caller).await?;
         let decision = SavePrompt { memories: self, caller, project: &project, content: &content };
         let (prompt, created) = self.base.store.transact(&decision).await?;
-        let new_project = if created && elsewhere {
-            self.projects.meet(Some(&prompt.project), caller).await?
-        } else {
-            None
-        };
+        let new_project = known.filter(|_| created).and_then(|known| known.meet(Some(&prompt.project)));
         Ok(PromptSaved { prompt, created, new_project, redacted: fields.redacted() })
     }
 

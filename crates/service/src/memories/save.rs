@@ -172,7 +172,7 @@ impl Memories {
         let (supersedes, evidence, door) =
             (request.supersedes.clone(), request.evidence.clone(), request.door);
         let draft = draft(&mut fields, caller, request)?;
-        let elsewhere = self.projects.leads_elsewhere(draft.scope.project(), caller).await?;
+        let known = self.projects.before_write(draft.scope.project(), caller).await?;
         let mut prepared = self.prepare(draft).await;
         let draft = &prepared.draft;
         // Computed while the disk is busy.
@@ -188,8 +188,7 @@ impl Memories {
         let (written, suggested_topic_key) = tokio::join!(self.base.store.transact(&decision), suggesting);
         let Done { written, superseded, is_alone } = written?;
         let Written { memory, outcome, replaced, rewritten, noted } = written;
-        let new_project =
-            if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
+        let new_project = known.and_then(|known| known.meet(memory.scope.project()));
         let revised = rewritten.then_some(&memory);
         self.feedback.note_corrected(caller, superseded.iter().chain(revised));
         let mut similar = Vec::new();
@@ -231,16 +230,17 @@ impl Memories {
         Ok(self.prepare(draft).await)
     }
 
-    /// Decides about and writes what was prepared.
+    /// Decides about and writes what was prepared. A session that it begins belongs to the project `home`.
     pub(crate) async fn put_prepared(
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
         prepared: &Prepared,
+        home: &Project,
         door: Door,
     ) -> Result<Written, ServiceError> {
         let twins = self.twins(write, prepared).await?;
-        self.put_draft(write, caller, &prepared.draft, twins, &caller.project, door).await
+        self.put_draft(write, caller, &prepared.draft, twins, home, door).await
     }
 
     /// Decides about and writes a draft. `twins` are its live twins that were saved lately; a session that it begins
@@ -438,7 +438,8 @@ impl Decision for SaveDraft<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<Done, ServiceError> {
         let Self { memories, caller, prepared, supersedes, evidence, door } = *self;
         let is_alone = prepared.announced == write.last_seq();
-        let mut written = memories.put_prepared(write, caller, prepared, door).await?;
+        let home = caller.home(prepared.draft.scope.project());
+        let mut written = memories.put_prepared(write, caller, prepared, home, door).await?;
         // A topic's next revision replaces the one before anyway.
         let others: Vec<MemoryId> =
             supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();

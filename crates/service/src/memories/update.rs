@@ -197,12 +197,11 @@ impl Memories {
     ) -> Result<Updated, ServiceError> {
         let mut fields = Fields::default();
         let patch = CleanPatch::read(&mut fields, patch)?;
-        let elsewhere = self.projects.leads_elsewhere(patch.project.as_ref(), caller).await?;
+        let known = self.projects.before_write(patch.project.as_ref(), caller).await?;
         let Edited { memory, changed, corrected, superseded, noted, .. } =
             self.edit(caller, id, Edit::Patch(Box::new(patch))).await?;
         self.feedback.note_corrected(caller, superseded.iter().chain(corrected.then_some(&memory)));
-        let new_project =
-            if elsewhere { self.projects.meet(memory.scope.project(), caller).await? } else { None };
+        let new_project = known.and_then(|known| known.meet(memory.scope.project()));
         let redacted = fields.redacted();
         Ok(Updated { memory, changed, rewritten: corrected, superseded, new_project, noted, redacted })
     }
@@ -340,7 +339,7 @@ impl Memories {
         }
         topic_is_free(write, &wanted).await?;
         let admitted = guard::admit(write, SaidText::from(&wanted), Some(&old), patch.door).await?;
-        self.sessions.ensure_session(write, caller, &caller.project).await?;
+        self.sessions.ensure_session(write, caller, caller.home(patch.project.as_ref())).await?;
         // Whoever changes only the title or tags is not responsible for the text.
         let is_kept =
             wanted.content == old.content && (wanted.title == old.title || !patch.door.is_automatic());
@@ -457,7 +456,8 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Me
     memory
 }
 
-fn live(memory: &Memory) -> Result<(), ServiceError> {
+/// Refuses a memory that is not live.
+pub(super) fn live(memory: &Memory) -> Result<(), ServiceError> {
     if memory.is_live() { Ok(()) } else { Err(ServiceError::gone(memory)) }
 }
 

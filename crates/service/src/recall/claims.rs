@@ -7,9 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Recall, ServiceError, cached::Cached};
+use crate::{Recall, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::relate::RelationKind;
+use cerebro_core::sync::Cached;
 use cerebro_store::Committed;
 
 /// Most claims that are kept in memory.

@@ -5,9 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Recall, ServiceError, cached::Cached};
+use crate::{Recall, ServiceError};
 use cerebro_core::domain::limits::SUPERSEDED_DEPTH_MAX;
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SubjectId, Timestamp};
+use cerebro_core::sync::Cached;
 use cerebro_store::{Committed, Supersession};
 
 /// Which of the memories at the ends of supersessions the store held at a moment of the past.

@@ -3,7 +3,7 @@
 use cerebro_core::domain::{HistoryTombstone, SessionId, Timestamp, WorkId};
 use cerebro_ledger::{
     Mac, State, Status, Step, Work, claim, limits,
-    work::{UNTITLED, session_name},
+    work::{SESSION, UNTITLED, session_name},
 };
 use cerebro_store::{Decision, StoredWork, Write};
 
@@ -171,6 +171,9 @@ pub(super) fn is_refusal(error: &ServiceError) -> bool {
     matches!(error, ServiceError::Invalid { .. } | ServiceError::NoWork(_))
 }
 
+/// How far the moment of a write is ahead of the clock at least, if that has gone back. Writes of one moment are less ahead.
+const CLOCK_BEHIND: jiff::SignedDuration = jiff::SignedDuration::from_millis(10);
+
 struct Append<'a> {
     journal: &'a Journal,
     actor: &'a Actor,
@@ -226,6 +229,14 @@ impl Append<'_> {
             return Err(held_by_another(&id));
         }
         let mut appended = Appended { work: Some(id), late, ..Appended::default() };
+        // While the clock is behind, moments rise by microseconds, so that an age would put an event before earlier ones.
+        let at_record: Vec<Prepared>;
+        let prepared = if write.at().duration_since(now) > CLOCK_BEHIND {
+            at_record = prepared.iter().map(Prepared::at_record).collect::<Result<_, _>>()?;
+            at_record.as_slice()
+        } else {
+            prepared
+        };
         for one in prepared {
             if one.once(&id).is_some_and(|once| !known.insert(once)) {
                 appended.repeated += 1;
@@ -310,7 +321,7 @@ impl Append<'_> {
     ) -> Result<Draft<'_>, ServiceError> {
         let Self { journal, actor, prepared, .. } = *self;
         let title = prepared.iter().find_map(Prepared::title).unwrap_or(UNTITLED);
-        let mut work = new_work(journal, actor, "session", title, write.at());
+        let mut work = new_work(journal, actor, SESSION, title, write.at());
         let (forked_from, state) = full.unzip();
         work.forked_from = forked_from;
         work.name = Some(name);

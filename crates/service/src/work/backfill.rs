@@ -137,8 +137,12 @@ impl Journal {
                 let names = names(&report);
                 let is_known = names.first().is_some_and(|once| known.contains(once));
                 let is_open = names.get(1).is_some_and(|once| known.contains(once));
-                // No hook reports a call that was refused.
-                let by_hooks = !matches!(report.step, Step::TurnFailed { .. } | Step::Called { .. });
+                // No hook reports a call that was refused, or one of another server.
+                let by_hooks = match &report.step {
+                    Step::TurnFailed { .. } | Step::Called { .. } => false,
+                    Step::Started { tool, .. } => tool != reported::SERVER_TOOL,
+                    _ => true,
+                };
                 (!is_known).then_some((report, by_hooks && !is_open))
             }
         });

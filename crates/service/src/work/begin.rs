@@ -1,7 +1,10 @@
 //! How a piece of work begins, forks from another one, and ends.
 
 use cerebro_core::domain::WorkId;
-use cerebro_ledger::{State, Step, Work, limits, work::key_name};
+use cerebro_ledger::{
+    State, Step, Work, limits,
+    work::{SESSION, key_name},
+};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{
@@ -22,7 +25,7 @@ impl Journal {
         self.needs_journal()?;
         let kind = begin.kind.as_deref().unwrap_or("task");
         check_chars("kind", kind, limits::KIND_CHARS_MAX)?;
-        if kind == "session" {
+        if kind == SESSION {
             return Err(ServiceError::invalid("kind", kind, "a session begins by itself; name another kind"));
         }
         check_chars("title", &begin.title, limits::TITLE_CHARS_MAX)?;
@@ -203,7 +206,7 @@ impl Decision for Fork<'_> {
         let Self { journal, actor, from, at, state, first } = *self;
         let from = &from.work;
         // A session's piece of work is found by its session; a fork is not, so it is a task.
-        let kind = if from.kind == "session" { "task" } else { &from.kind };
+        let kind = if from.is_session() { "task" } else { &from.kind };
         // One whose texts were purged has no title; a piece of work with texts has one.
         let title = if from.title.is_empty() { "a fork" } else { from.title.as_str() };
         let mut work = new_work(journal, actor, kind, title, write.at());

@@ -1,5 +1,7 @@
 //! A piece of work while a decision changes it: its row, its state, and the new events.
 
+use std::time::Duration;
+
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_ledger::{
@@ -43,6 +45,12 @@ impl Prepared {
         let is_forgotten = self.by != Reporter::Caller && says(&self.step, forgotten);
         let artifact = self.artifact.clone().filter(|_| !is_forgotten);
         Self { artifact, is_forgotten, ..self.clone() }
+    }
+
+    /// The same, as if it happened at the moment of its record.
+    pub fn at_record(&self) -> Result<Self, ServiceError> {
+        let (step, once, is_forgotten) = (self.step.clone(), self.once.clone(), self.is_forgotten);
+        Self::of(Happening { step, once, ago: Duration::ZERO, is_forgotten })
     }
 
     /// A step of this program's own.
@@ -169,7 +177,7 @@ impl<'a> Draft<'a> {
     pub fn go_on(&mut self, actor: &Actor, at: Timestamp) -> Result<(), ServiceError> {
         let work = &self.stored.work;
         let is_holder = work.lease.as_ref().is_some_and(|lease| lease.holder == actor.holder());
-        if self.state.lost.is_some() && is_holder && work.kind != "session" {
+        if self.state.lost.is_some() && is_holder && !work.is_session() {
             self.record(at, Step::Connected)?;
         }
         Ok(())
@@ -212,7 +220,7 @@ impl<'a> Draft<'a> {
 }
 
 /// When a lease that begins now ends.
-pub(super) fn lease_end(now: Timestamp, lease: std::time::Duration) -> Timestamp {
+pub(super) fn lease_end(now: Timestamp, lease: Duration) -> Timestamp {
     let lease = jiff::SignedDuration::try_from(lease).unwrap_or_default();
     now.checked_add(lease).unwrap_or(Timestamp::MAX)
 }

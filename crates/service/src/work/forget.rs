@@ -2,7 +2,7 @@
 
 use cerebro_core::domain::{HistoryTombstone, Run, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
-use cerebro_ledger::{ChainedEvent, Entry, Kind, Work};
+use cerebro_ledger::{ChainedEvent, Entry, Work};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{
@@ -57,7 +57,7 @@ impl Journal {
     async fn forget_in(&self, what: Meant<'_>, stored: StoredWork, run: Run) -> Result<usize, ServiceError> {
         let work = &stored.work;
         // Work that an agent began by a tool is no part of what hooks reported; only a text is forgotten there, too.
-        if !what.may_be_of(work.session.as_ref(), &work.project, is_reported(work)) {
+        if !what.may_be_of(work.session.as_ref(), &work.project, work.is_session()) {
             return Ok(0);
         }
         let mut with_texts = self.all_events(work).await?;
@@ -109,14 +109,9 @@ impl Journal {
     }
 }
 
-/// Whether hooks reported a piece of work.
-fn is_reported(work: &Work) -> bool {
-    Kind::of(&work.kind) == Kind::Session
-}
-
 /// A text of a piece of work, as something that may be meant.
 fn thing(work: &Work, at: Timestamp, tombstone: HistoryTombstone) -> Thing<'_> {
-    let (session, reported) = (work.session.as_ref(), is_reported(work));
+    let (session, reported) = (work.session.as_ref(), work.is_session());
     Thing { session, project: &work.project, at, reported, tombstone }
 }
 

@@ -247,7 +247,7 @@ impl Journal {
                 continue;
             }
             let state = self.state_of(&stored).await?;
-            let files = state.files.into_iter().map(|file| file.path).collect();
+            let files = state.edited_paths().collect();
             let (agent, active_at) = (stored.work.agent.to_string(), stored.work.active_at);
             live.push(LiveSession { agent, active_at, files });
             if live.len() == LIVE_MAX {

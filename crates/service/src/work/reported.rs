@@ -82,17 +82,25 @@ pub fn goes_on(output: &str) -> bool {
     WORDS.iter().any(|words| output.starts_with(words))
 }
 
-/// The step for the start of a call. Only commands have one, because a crash can leave their outcome unknown. A call
-/// without an id has none, because nothing would connect it with its end.
+/// What stands for the tool in the step of a call of another MCP server: its name says what it does.
+pub const SERVER_TOOL: &str = "tool";
+
+/// The step for the start of a call. Commands and the tools of other MCP servers have one, because a crash can leave their
+/// outcome unknown. A call without an id has none, because nothing would connect it with its end.
 pub fn began(call: &Call) -> Option<Step> {
-    match &call.action {
-        Action::Command { line } if !line.is_empty() && !call.id.is_empty() => Some(Step::Started {
-            call: call.id.clone(),
-            tool: call.tool.clone(),
-            what: cut(line, COMMAND_BYTES_MAX),
-        }),
-        _ => None,
-    }
+    let (tool, what) = match &call.action {
+        Action::Command { line } if !line.is_empty() => (call.tool.clone(), cut(line, COMMAND_BYTES_MAX)),
+        Action::Other { .. } if is_of_another_server(&call.tool) => {
+            (SERVER_TOOL.to_owned(), cut(&call.tool, COMMAND_BYTES_MAX))
+        }
+        _ => return None,
+    };
+    (!call.id.is_empty()).then(|| Step::Started { call: call.id.clone(), tool, what })
+}
+
+/// Whether a tool, by its name in Claude Code and Codex, belongs to an MCP server other than Cerebro.
+fn is_of_another_server(tool: &str) -> bool {
+    tool.strip_prefix("mcp__").is_some_and(|name| !name.contains("cerebro"))
 }
 
 /// The files that a call changed, each with the number of lines added and removed.
@@ -257,7 +265,7 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
     reports
 }
 
-/// The steps of a call: its end, or the beginning of a command that has no end.
+/// The steps of a call: its end, or the beginning of one that has no end.
 fn of_call(call: &Call) -> Vec<Step> {
     let ending = match call.outcome {
         Outcome::Pending => return began(call).into_iter().collect(),
@@ -278,7 +286,7 @@ fn of_call(call: &Call) -> Vec<Step> {
     }
 }
 
-/// The end of a command that somebody refused or stopped. The hook that reports beginnings runs before anybody is asked.
+/// The end of a call that somebody refused or stopped. The hook that reports beginnings runs before anybody is asked.
 fn refused(call: &Call) -> Option<Step> {
     let Step::Started { call, tool, what } = began(call)? else { return None };
     Some(Step::Called { call: Some(call), tool, what, ending: Ending::Interrupted })
@@ -363,6 +371,16 @@ mod tests {
         assert_eq!((*ending, *exit), (Ending::Failed, Some(101)));
         assert_eq!(tests.as_ref().unwrap().names, ["a::b"]);
         assert!(tail.contains("FAILED"));
+        let server = |tool: &str, outcome| {
+            let (tool, action) = (tool.to_owned(), Action::Other { input: "{}".to_owned() });
+            of_call(&Call { id: "c5".to_owned(), tool, action, outcome, ..Call::default() })
+        };
+        assert!(
+            matches!(&server("mcp__forge__merge", Outcome::Pending)[..], [Step::Started { what, .. }] if what == "mcp__forge__merge")
+        );
+        assert!(server("mcp__forge__merge", Outcome::Done).is_empty());
+        assert!(server("mcp__cerebro__mem_search", Outcome::Pending).is_empty());
+        assert!(server("WebFetch", Outcome::Pending).is_empty());
         let Turn::Call(call) = command("c1", Outcome::Done, None) else { panic!() };
         let output = "Command running in background with ID: b1. Output is being written to: /t".to_owned();
         let behind = Call { output, ..call.clone() };

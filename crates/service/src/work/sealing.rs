@@ -1,6 +1,6 @@
 //! Seals over the journal: making them, reading them again, and proofs.
 
-use std::{io, sync::Arc};
+use std::{collections::BTreeSet, io, sync::Arc};
 
 use cerebro_core::domain::WorkId;
 use cerebro_core::text;
@@ -76,7 +76,8 @@ impl Decision for Sealing<'_> {
 }
 
 impl Journal {
-    /// Seals what is not sealed yet, and returns the head, which a witness can write down.
+    /// Seals what is not sealed yet, and returns the head, which a witness can write down. Each piece of work is sealed once,
+    /// as it is when it is looked at: what happens in it meanwhile is for the next seal.
     ///
     /// Work that does not verify is not sealed, because a seal would make it look right. Events under an earlier seal were
     /// verified when that seal was made, and [`Self::verify`] compares them with it. So a long piece of work need not be
@@ -87,20 +88,18 @@ impl Journal {
     pub async fn head(&self) -> Result<WorkHead, ServiceError> {
         self.needs_journal()?;
         let mut slot = self.held.sealed.lock().await;
-        let mut refused = Vec::new();
+        let (mut looked_at, mut refused) = (BTreeSet::new(), 0_usize);
         self.sealed(&mut slot).await?;
         for _ in 0..SEALS_AT_ONCE_MAX {
             let mut works = self.base.store.works().unsealed(SEALED_AT_ONCE_MAX).await?.readable;
-            works.retain(|stored| {
-                stored.work.key_id == self.held.key_id && !refused.contains(&stored.work.id)
-            });
+            works.retain(|stored| stored.work.key_id == self.held.key_id && looked_at.insert(stored.work.id));
             let mut leaves = Vec::new();
             for stored in works {
                 let id = stored.work.id;
                 let newest = self.sealed(&mut slot).await?.log.newest(&id);
                 match self.next_leaf(stored.work, newest).await? {
                     Some(leaf) => leaves.push(leaf),
-                    None => refused.push(id),
+                    None => refused += 1,
                 }
             }
             if leaves.is_empty() {
@@ -108,11 +107,8 @@ impl Journal {
             }
             self.seal(&mut slot, leaves).await?;
         }
-        if !refused.is_empty() {
-            tracing::error!(
-                works = refused.len(),
-                "what does not verify is not sealed; `cerebro work verify`"
-            );
+        if refused > 0 {
+            tracing::error!(works = refused, "what does not verify is not sealed; `cerebro work verify`");
         }
         let sealed = self.sealed(&mut slot).await?;
         let note = sealed.last.as_ref().map(|seal| seal.note(&sealed.public));

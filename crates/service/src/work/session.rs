@@ -64,7 +64,7 @@ impl Journal {
         let until = lease_end(self.base.now(), 2 * limits::LEASE_RANGE.1);
         let held = self.base.store.works().held_by(&actor.holder(), until, HELD_MAX).await?.readable;
         for work in held.into_iter().map(|stored| stored.work) {
-            let is_task = work.kind != "session" && work.owner == actor.owner;
+            let is_task = !work.is_session() && work.owner == actor.owner;
             if is_task && work.status != Status::Closed && !work.lost {
                 self.append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
             }

@@ -310,6 +310,12 @@ impl Journal {
         if is_named_by_seals && stored.sealed != last.unwrap_or(0) {
             return Ok(false);
         }
+        // A merge of projects may have left the former name of this one in the name of the work.
+        if let Some(named) = work.named_project().filter(|named| *named != work.project)
+            && !self.base.store.projects().had_name(&work.project, &named).await?
+        {
+            return Ok(false);
+        }
         let is_former = work.key.is_none() && work.status == Status::Closed;
         match work.proper_name().filter(|_| work.name.is_none() && !is_former) {
             Some(name) => Ok(self.base.store.works().by_name(&name).await?.is_some()),

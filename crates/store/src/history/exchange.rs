@@ -7,7 +7,7 @@ use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
 use super::{session::session_key, vector};
 use crate::{
     Store, StoreError,
-    read::{Page, Table, Vars, Walk, one, take},
+    read::{Vars, Walk, one, take},
     row::{datetime, held, key, malformed, own_key, small, timestamp},
     statement::{self, Statement},
 };
@@ -269,11 +269,6 @@ impl<'a> Exchanges<'a> {
         let mut owners = take::<Owner>(TABLE, &mut results, 0)?;
         owners.extend(take::<Owner>(TABLE, &mut results, 1)?);
         owners.into_iter().map(|owner| Ok((owner.turn, session_key(&owner.session)?))).collect()
-    }
-
-    /// A page of all exchanges in order of id, without their texts.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<Exchange>, StoreError> {
-        self.0.page::<ExchangeRow, _>(Table::Exchange, after, limit).await
     }
 
     /// All exchanges in order of id, without their texts, `limit` at a time.

@@ -6,14 +6,14 @@ use std::{
     sync::Arc,
 };
 
-use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::History;
 use crate::{
     StoreError, Write,
     changes::NewEvent,
     read::Vars,
-    row::{datetime, malformed, timestamp, unsigned},
+    row::{datetime, malformed, own_key, signed, size, timestamp},
     statement,
     text_key::KeyMaker,
 };
@@ -62,7 +62,7 @@ impl ForgottenText {
         let at = self.at.unwrap_or(now);
         Row {
             id: Some(RecordId::new(TABLE, self.key.as_str())),
-            chars: i64::try_from(self.chars).unwrap_or(i64::MAX),
+            chars: signed(self.chars as u64),
             sum: i64::from(self.sum),
             at: datetime(at),
         }
@@ -73,12 +73,9 @@ impl TryFrom<Row> for ForgottenText {
     type Error = StoreError;
 
     fn try_from(row: Row) -> Result<Self, StoreError> {
-        let Some(RecordIdKey::String(key)) = row.id.map(|id| id.key) else {
-            return Err(malformed(TABLE, "missing", "id"));
-        };
+        let key = own_key(TABLE, row.id)?;
         let sum = u32::try_from(row.sum).map_err(|_| malformed(TABLE, "sum", &row.sum.to_string()))?;
-        let chars = usize::try_from(unsigned(row.chars)).unwrap_or(usize::MAX);
-        Ok(Self { key, chars, sum, at: Some(timestamp(row.at)) })
+        Ok(Self { key, chars: size(row.chars), sum, at: Some(timestamp(row.at)) })
     }
 }
 
@@ -190,16 +187,13 @@ impl Write<'_> {
 impl History<'_> {
     /// The texts that were forgotten in all sessions.
     pub async fn forgotten_texts(self) -> Result<Arc<ForgottenTexts>, StoreError> {
-        if let Some(known) = self.0.forgotten_texts.held() {
-            return Ok(known);
-        }
-        let changes = self.0.forgotten_texts.changes();
-        let texts = Arc::new(self.recognising(self.records_of_forgotten_texts().await?));
+        let ticket = match self.0.forgotten_texts.get() {
+            Ok(texts) => return Ok(texts),
+            Err(ticket) => ticket,
+        };
+        let texts = self.recognising(self.records_of_forgotten_texts().await?);
         // Another home may forget a text at any time.
-        if !self.0.is_shared() {
-            self.0.forgotten_texts.hold(&texts, changes);
-        }
-        Ok(texts)
+        Ok(if self.0.is_shared() { Arc::new(texts) } else { self.0.forgotten_texts.keep(ticket, texts) })
     }
 
     /// The records of these texts, made with any secret, the latest first.

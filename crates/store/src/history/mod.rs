@@ -21,7 +21,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Value, Variables};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Page, Table, Vars, Walk, take},
+    read::{Table, Vars, Walk, take},
     row::{datetime, key, malformed, unsigned},
     statement,
 };
@@ -294,15 +294,6 @@ impl<'a> History<'a> {
     /// All tombstones in order of digest.
     pub fn walk_of_tombstones(self, limit: usize) -> Walk<'a, HistoryTombstone> {
         Walk::over::<At>(self.0, Table::HistoryTombstone.as_str(), limit)
-    }
-
-    /// A page of all tombstones, ordered by digest.
-    pub async fn page_of_tombstones(
-        self,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Page<HistoryTombstone>, StoreError> {
-        self.0.page::<At, _>(Table::HistoryTombstone, after, limit).await
     }
 
     /// The statistics of history.

@@ -5,7 +5,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::project_of;
 use crate::{
     Store, StoreError,
-    read::{Page, Table, Vars, Walk, one},
+    read::{Vars, Walk, one},
     row::{datetime, held, malformed, own_key, small, timestamp},
     statement,
 };
@@ -138,11 +138,6 @@ impl<'a> PastSessions<'a> {
         let parents = parents.iter().map(|id| id.as_str().to_owned());
         let vars = Vars::new().list("parents", parents).with("kind", kind.as_str()).limit(limit);
         self.0.select::<PastSessionRow, _>(TABLE, statement::PAST_SESSION_CHILDREN, vars).await
-    }
-
-    /// A page of all past sessions in order of id.
-    pub async fn page(self, after: Option<&str>, limit: usize) -> Result<Page<PastSession>, StoreError> {
-        self.0.page::<PastSessionRow, _>(Table::PastSession, after, limit).await
     }
 
     /// All past sessions in order of id, `limit` at a time.

@@ -110,7 +110,6 @@ impl Sources<'_> {
         self.0.check_space()?;
         let Put { id, row } = put(source);
         let vars = Vars::new().with("id", id).with("row", row);
-        self.0.engine()?.run(statement::SOURCE_PUT, vars.0).await?;
-        Ok(())
+        self.0.execute(statement::SOURCE_PUT, vars).await
     }
 }

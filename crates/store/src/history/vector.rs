@@ -8,7 +8,7 @@ use super::exchange::{self, exchange_id};
 use crate::{
     Store, StoreError, StoredModel, packed,
     read::{Vars, one},
-    row::key,
+    row::{key, size},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Exchange, ExchangeId};
@@ -93,14 +93,14 @@ impl ExchangeVectors<'_> {
     /// Removes the vectors of exchanges.
     pub async fn remove(self, ids: &[ExchangeId]) -> Result<(), StoreError> {
         let vars = Vars::new().list("ids", ids.iter().map(record));
-        self.0.retry_on_conflict(statement::EXCHANGE_VECTOR_REMOVE, vars).await.map(drop)
+        self.0.execute(statement::EXCHANGE_VECTOR_REMOVE, vars).await
     }
 
     /// Removes the vectors of the oldest exchanges beyond `keep`. How many went.
     pub async fn trim(self, keep: usize) -> Result<usize, StoreError> {
         let vars = Vars::new().count("keep", keep);
         let gone = one(self.0.changed::<i64>(TABLE, statement::EXCHANGE_VECTOR_TRIM, vars).await?);
-        Ok(gone.and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
+        Ok(gone.map_or(0, size))
     }
 }
 

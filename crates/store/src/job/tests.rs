@@ -187,7 +187,9 @@ fn leases_lapse_and_failures_end_in_a_dead_letter_that_can_be_revived() {
         save(&store, &Memory { version: 1, ..saved.clone() }).await;
         let third = store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(third[0].attempts, 1, "a change begins anew");
-        store.jobs().release("b/1", &third).await.unwrap();
+        store.jobs().release("c/1").await.unwrap();
+        assert_eq!(store.jobs().counts().await.unwrap().leased, 1, "it is not another's to give back");
+        store.jobs().release("b/1").await.unwrap();
         let third = store.jobs().lease("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(third[0].attempts, 1, "given back is not tried");
         store.jobs().fail("b/1", &third[0], None, "never").await.unwrap();
@@ -293,6 +295,46 @@ fn missing_vectors_are_queued_and_models_are_switched_and_dropped() {
         store.models().drop_with_vectors(&models[1]).await.unwrap();
         assert_eq!(store.models().all().await.unwrap().len(), 1);
         store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_memory_that_gets_its_vectors_meanwhile_is_not_queued_again() {
+    const MEMORIES: usize = 150;
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = std::sync::Arc::new(open(dir.path()).await);
+        let model = model(&store).await;
+        for _ in 0..MEMORIES {
+            save(&store, &memory(None)).await;
+        }
+        // As another process does what is queued while this one looks for what is not.
+        let (other, its_model) = (std::sync::Arc::clone(&store), model.clone());
+        let working = tokio::spawn(async move {
+            let mut done = Vec::new();
+            loop {
+                let jobs = other.jobs().lease("w/1", JobKind::Embed, 3, later(60)).await.unwrap();
+                if jobs.is_empty() {
+                    return done;
+                }
+                for job in jobs {
+                    let vectors = [vec![1.0; 3]];
+                    let put =
+                        other.jobs().finish_embedding("w/1", &job, &its_model, 1, &vectors, |_| ()).await;
+                    assert!(put.unwrap());
+                    done.extend(job.subject.memory().copied());
+                }
+            }
+        });
+        while !working.is_finished() {
+            store.jobs().queue_missing(&model, None, MEMORIES).await.unwrap();
+        }
+        let mut done = working.await.unwrap();
+        let count = done.len();
+        done.sort();
+        done.dedup();
+        assert_eq!((done.len(), count), (MEMORIES, MEMORIES), "each was embedded once");
+        assert_eq!(store.jobs().counts().await.unwrap(), JobCounts::default());
     });
 }
 

@@ -6,7 +6,7 @@ use super::{Memories, MemoryRow};
 use crate::{
     StoreError,
     read::{Vars, one, take},
-    row::{memory_record, parse},
+    row::{memory_record, parse, size},
     session::SessionRow,
     statement,
 };
@@ -44,7 +44,7 @@ impl Memories<'_> {
         let mut results = self.0.engine()?.run(statement::MEMORY_DELETED_PAGE, vars.0).await?;
         let rows: Vec<Value> = take("memory", &mut results, 0)?;
         let counted = one(take::<Counted>("memory", &mut results, 1)?);
-        let total = counted.map_or(0, |row| usize::try_from(row.count).unwrap_or(0));
+        let total = counted.map_or(0, |row| size(row.count));
         Ok((parse::<MemoryRow, _>("memory", rows)?, total))
     }
 
@@ -57,8 +57,7 @@ impl Memories<'_> {
             memories: i64,
         }
         let rows: Vec<Counted> = self.0.values("memory", statement::MEMORY_TYPES, Vars::new()).await?;
-        let counted =
-            |row: Counted| Some((Kind::parse(&row.kind)?, usize::try_from(row.memories).unwrap_or(0)));
+        let counted = |row: Counted| Some((Kind::parse(&row.kind)?, size(row.memories)));
         Ok(rows.into_iter().filter_map(counted).collect())
     }
 

@@ -2,11 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
 use super::{StoredWork, WorkChanges};
-use cerebro_core::domain::WorkId;
+use cerebro_core::{domain::WorkId, sync::lock};
 
 /// Most rows that are kept, some 500 bytes each.
 const HELD_MAX: usize = 64;
@@ -17,7 +17,7 @@ pub(crate) struct HeldWorks(Mutex<BTreeMap<WorkId, StoredWork>>);
 
 impl HeldWorks {
     fn held(&self) -> MutexGuard<'_, BTreeMap<WorkId, StoredWork>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub(super) fn by_id(&self, id: &WorkId) -> Option<StoredWork> {

@@ -36,7 +36,6 @@ pub async fn run(context: &CommandContext, args: &ImageArgs) -> Result<Outcome> 
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
     let answer = daemon.read(Request::new(of::DocumentShow).with("id", id)).await?;
-    daemon.close().await;
     let images = &answer.images;
     let image = args.number.checked_sub(1).and_then(|at| images.get(at)).ok_or_else(|| {
         Error::user(format!("there is no image {}; the document has {}", args.number, images.len()))
@@ -82,8 +81,13 @@ fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<Out
         written.map_err(|error| Error::stream("standard output", &error))?;
         return Ok(Outcome::Done);
     };
-    let failed =
-        |error: std::io::Error| Error::user(format!("{} cannot be written: {error}", file.display()));
+    let failed = |error: std::io::Error| {
+        let failure = Error::user(format!("{} cannot be written: {error}", file.display()));
+        match error.kind() {
+            std::io::ErrorKind::AlreadyExists => failure.hint("no file is overwritten: name another one"),
+            _ => failure,
+        }
+    };
     durable::create(file, durable::Kind::Derived, bytes).map_err(failed)?;
     let result = json!({ "path": file.display().to_string(), "bytes": bytes.len() });
     context.output.json(&result)?;

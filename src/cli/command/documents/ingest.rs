@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -142,7 +142,6 @@ pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> 
         }
     }
     report.isolated = reader.isolated();
-    daemon.close().await;
     print_report(context, &report)
 }
 
@@ -164,8 +163,7 @@ async fn sweep(
             continue;
         }
         let path = Path::new(document.path.raw());
-        let is_gone =
-            fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        let is_gone = fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
         if !within(path) || !is_gone {
             continue;
         }
@@ -206,15 +204,10 @@ fn found(roots: &[PathBuf], report: &mut Report) -> Vec<PathBuf> {
 
 /// The bytes of a file, with their hash.
 pub(super) fn read_file(path: &Path) -> std::result::Result<(String, Vec<u8>), String> {
-    let opened = platform::open_without_waiting(path).map_err(|error| error.to_string())?;
-    if !opened.metadata().map_err(|error| error.to_string())?.is_file() {
-        return Err("it is not a file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    opened.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() > FILE_BYTES_MAX {
-        return Err(DocumentError::TooLarge.to_string());
-    }
+    let bytes = platform::read_file(path, FILE_BYTES_MAX as u64).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => DocumentError::TooLarge.to_string(),
+        _ => error.to_string(),
+    })?;
     Ok((text::hex(&Sha256::digest(&bytes)), bytes))
 }
 

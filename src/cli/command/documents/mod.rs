@@ -95,7 +95,6 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let documents = all(&daemon, request).await?;
     let project = args.of.project.as_deref().filter(|_| documents.is_empty());
     let suggestions = suggest::for_unknown(&daemon, project, None).await?;
-    daemon.close().await;
     context.output.json(&json!({ "documents": documents }))?;
     let table = Table::listing(DOCUMENTS, &documents, |document| {
         vec![
@@ -147,7 +146,6 @@ async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
             break Shown { passages, ..page };
         }
     };
-    daemon.close().await;
     context.output.json(&json!(whole))?;
     let document = &whole.document;
     context.output.facts(&[
@@ -179,7 +177,6 @@ async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<Outcome> 
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
     let gone = daemon.read(Request::new(of::DocumentForget).with("id", id)).await?;
-    daemon.close().await;
     context.output.json(gone.raw())?;
     context.output.outcome(gone.id.raw(), "forgotten", &format!(": {}", gone.path.raw()))?;
     Ok(Outcome::Done)

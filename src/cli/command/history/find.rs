@@ -183,7 +183,6 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
         let Observation { session_id, agent, .. } = daemon.read(part).await?.into_answer();
         found.push((hit, session_id, agent));
     }
-    daemon.close().await;
     let mut raw = answer.raw().clone();
     for (row, (_, session, agent)) in raw["hits"].as_array_mut().into_iter().flatten().zip(&found) {
         row["session"] = json!(session);
@@ -235,7 +234,6 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
             break (Whole { exchanges, ..whole }, raw);
         }
     };
-    daemon.close().await;
     raw["exchanges"] = json!(whole.exchanges);
     context.output.json(&raw)?;
     let session = &whole.session;
@@ -327,7 +325,6 @@ async fn list(context: &CommandContext, project: Option<String>) -> Result<Outco
     let answer = daemon.read(Request::new(of::HistorySession).with("project", project.as_deref())).await?;
     let is_empty = answer.sessions.iter().all(Vec::is_empty);
     let suggestions = suggest::for_unknown_past(&daemon, project.as_deref().filter(|_| is_empty)).await?;
-    daemon.close().await;
     context.output.json(answer.raw())?;
     let nothing = match project {
         Some(_) => "no past session of this project",

@@ -54,7 +54,6 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
     // the text are not among the counts.
     let keeps_out = keeps_out(context, &args) || args.session.is_some();
     if !keeps_out && args.text.is_none() && counts(&preview).iter().all(|(_, count)| *count == 0) {
-        daemon.close().await;
         context.output.json(preview.raw())?;
         context
             .output
@@ -62,12 +61,10 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
         return Ok(Outcome::Done);
     }
     if !args.yes && !context.output.confirm(&question(&preview, keeps_out))? {
-        daemon.close().await;
         context.output.note("nothing was destroyed");
         return Ok(Outcome::Short);
     }
     let gone = daemon.read(request(false)).await?;
-    daemon.close().await;
     let skills = installed_skills(context, &gone);
     let mut raw = gone.raw().clone();
     if !skills.is_empty() {

@@ -157,7 +157,6 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     let found = daemon.read(preview).await?;
     let nothing = nobody_worked_there(&found, &args);
     if args.dry_run {
-        daemon.close().await;
         if let Some(nothing) = nothing.filter(|_| !context.output.is_json()) {
             context.output.note(&nothing);
             show_faults(context, &found.faults)?;
@@ -167,7 +166,6 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if let Some(nothing) = nothing {
-        daemon.close().await;
         let hint = "`cerebro history import --dry-run` shows what there is; `cerebro history include` chooses a project \
                     before its first session";
         return Err(Error::user(nothing).hint(hint));
@@ -178,7 +176,6 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
             show_found(context, &found)?;
         }
         if !context.output.confirm(&question(&settings, &args))? {
-            daemon.close().await;
             context.output.note("nothing was imported");
             return Ok(Outcome::Short);
         }
@@ -193,7 +190,6 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     } else {
         watch(context, &daemon).await?
     };
-    daemon.close().await;
     show_status(context, &status).map(|()| Outcome::Done)
 }
 
@@ -307,7 +303,6 @@ pub async fn offer(
     edit::set(&context.home()?.config_file(), "history", &[("enabled", Some(true.into()))])?;
     let daemon = Daemon::reach(&context.home()?).await?;
     daemon.read(Request::new(of::HistoryImport)).await?;
-    daemon.close().await;
     context.output.note(if files == 0 {
         "history is on: sessions are imported from now on; `cerebro history status` shows them"
     } else {

@@ -32,8 +32,10 @@ fn a_clock_that_goes_back_changes_nothing_and_holds_nobody_up() {
         let after = append(&service, "s1", vec![ran("cargo test", 101)]).await;
         assert!(!after.degraded && !after.late, "{after:?}");
         append(&service, "s1", vec![Step::TurnEnded { said: None }.into(), prompt("after")]).await;
+        // Its hook was delayed. Moments go on from the last one by microseconds, so that an age says nothing.
+        append(&service, "s1", vec![ago(prompt("delayed"), Duration::from_millis(80))]).await;
         let (work, state) = shown(&service, "s1").await;
-        assert_eq!((work.seq, state.request.unwrap().text.as_str(), state.turn_open), (8, "after", true));
+        assert_eq!((work.seq, state.request.unwrap().text.as_str(), state.turn_open), (9, "delayed", true));
         assert_eq!(state.failed.unwrap().text, "cargo test", "what is recorded later happened later");
         let entries = service.journal.tail(&actor("s1"), &id, 0, 100).await.unwrap();
         assert!(entries.windows(2).all(|pair| pair[0].at <= pair[1].at), "moments never go back");

@@ -73,6 +73,31 @@ fn only_what_verifies_since_the_last_seal_is_sealed_and_what_was_changed_under_i
 }
 
 #[test]
+fn a_piece_of_work_is_sealed_once_while_events_go_on() {
+    run(async |folder| {
+        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        append(&service, "s1", vec![prompt("Do it all")]).await;
+        let size = service.journal.head().await.unwrap().size;
+        append(&service, "s1", vec![prompt("And more")]).await;
+        let is_sealed = std::cell::Cell::new(false);
+        let writing = async {
+            while !is_sealed.get() {
+                append(&service, "s1", vec![prompt("Go on with it")]).await;
+            }
+        };
+        let sealing = async {
+            let head = service.journal.head().await.unwrap();
+            is_sealed.set(true);
+            head
+        };
+        let ((), head) = tokio::join!(writing, sealing);
+        assert_eq!(head.size, size + 1, "one leaf, whatever was written meanwhile");
+        assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
+        service.close().await.unwrap();
+    });
+}
+
+#[test]
 fn what_is_over_its_time_goes_by_the_clock_also_where_no_process_lasts_a_day() {
     run(async |folder| {
         let settings = || {

@@ -151,6 +151,10 @@ impl Piece {
             }
             36 => of_row("title = 'another'"),
             38 => of_row("project = 'elsewhere'"),
+            39 => {
+                let key = self.now.key.as_ref().unwrap();
+                of_row(&format!(r"name = 'key\nlocal\nelsewhere\n{key}'"))
+            }
             37 => (
                 format!(
                     "DEFINE FIELD OVERWRITE kind ON work_event TYPE any; UPDATE {} SET kind = 7;",
@@ -222,7 +226,7 @@ async fn found(folder: &Path) -> Vec<(Option<WorkId>, &'static str)> {
 
 #[test]
 fn each_tampering_is_found_and_named() {
-    const WAYS: usize = 40;
+    const WAYS: usize = 41;
     let mut rng = seeded();
     let mut ways = 0..;
     for _ in 0..scaled(TAMPERINGS, SOME).div_ceil(AT_ONCE) {

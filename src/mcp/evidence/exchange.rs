@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{
+use super::repeating;
+use crate::mcp::{
     arguments::ArgumentError,
     call::{Answer, Call},
     reply::{NOTES, Reply, agent, moment},
@@ -17,13 +18,8 @@ use cerebro_service::{Evidence, ExchangePart, ExchangeRequest};
 /// The type of exchanges.
 const KIND: &str = Evidence::History.type_name();
 
-/// The exchange that the call's `id` names; `None` if it names a memory.
-pub(super) fn named(call: &mut Call) -> Option<ExchangeId> {
-    call.arguments.exchange_id()
-}
-
 /// One exchange, in parts.
-pub(super) async fn get(call: &mut Call, id: ExchangeId) -> Answer {
+pub(in crate::mcp) async fn get(call: &mut Call, id: ExchangeId) -> Answer {
     let request = ExchangeRequest {
         id,
         offset: call.arguments.count("offset")?.unwrap_or(0),
@@ -77,12 +73,6 @@ fn exchange_reply(part: &ExchangePart, now: Option<&MemoryId>) -> Reply {
     }
 }
 
-/// Says of evidence that it repeats what a memory no longer says.
-pub(super) fn repeating(reply: Reply, now: &MemoryId) -> Reply {
-    let line = format!("old: it repeats what was corrected; `{now}` says what holds now");
-    reply.fact("old", now.to_string()).line(line)
-}
-
 fn command_json(command: &cerebro_core::domain::PastCommand) -> Value {
     match command.ok {
         Some(ok) => json!({ "line": command.line, "ok": ok }),
@@ -91,7 +81,7 @@ fn command_json(command: &cerebro_core::domain::PastCommand) -> Value {
 }
 
 /// An exchange and the exchanges around it in its session.
-pub(super) async fn timeline(call: &mut Call, id: ExchangeId) -> Answer {
+pub(in crate::mcp) async fn timeline(call: &mut Call, id: ExchangeId) -> Answer {
     let side = |call: &mut Call, name| -> Result<usize, ArgumentError> {
         call.arguments.clamped(name, 5, 0..=TIMELINE_MAX)
     };

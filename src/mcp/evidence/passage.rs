@@ -1,8 +1,8 @@
 //! Documents in the tools: one passage, with references to the passages around it. Everything shown is a quotation.
 
-use super::{
+use super::repeating;
+use crate::mcp::{
     call::{Answer, Call},
-    history,
     reply::{NOTES, Reply, moment},
 };
 use cerebro_core::domain::{
@@ -12,13 +12,8 @@ use cerebro_core::domain::{
 use cerebro_core::text;
 use cerebro_service::{ChunkPart, Evidence, ServiceError};
 
-/// The chunk that the call's `id` names; `None` if it names something else.
-pub(super) fn named(call: &mut Call) -> Option<ChunkId> {
-    call.arguments.chunk_id()
-}
-
 /// One chunk.
-pub(super) async fn get(call: &mut Call, id: ChunkId) -> Answer {
+pub(in crate::mcp) async fn get(call: &mut Call, id: ChunkId) -> Answer {
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let max_bytes = call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?;
     let part = call.service.documents.chunk(id).await?;
@@ -60,7 +55,7 @@ fn reply(part: &ChunkPart, old: Option<&MemoryId>, offset: usize, max_bytes: usi
         reply = reply.fact("flag", flags).line(line);
     }
     if let Some(now) = old {
-        reply = history::repeating(reply, now);
+        reply = repeating(reply, now);
     }
     if document.removed {
         reply = reply.fact("removed", true).line("removed: the file is no longer there");

@@ -1,0 +1,106 @@
+//! The loop over a real store, with a handler of the test's own.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::{
+    Service, Settings,
+    use_cases::{save, with_service},
+};
+use cerebro_store::JobState;
+
+/// Does each step of a job by a function, which may note in its task that the provider has answered.
+struct Scripted<F> {
+    step: F,
+    /// Sent when a job is done.
+    done: Option<oneshot::Sender<()>>,
+}
+
+impl<F: FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static> JobHandler for Scripted<F> {
+    const KIND: JobKind = JobKind::Embed;
+    const NAME: &'static str = "a test";
+    const KEEPS_ANSWERS: bool = true;
+    type Task = bool;
+
+    async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
+        Ok(Ok(()))
+    }
+
+    async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
+        Ok(Readiness::Ready { at_once: 2 })
+    }
+
+    async fn prepare(&mut self, jobs: &[Job], _cx: &Context) -> Result<Vec<Option<bool>>, ServiceError> {
+        Ok(vec![Some(false); jobs.len()])
+    }
+
+    async fn step(
+        &mut self,
+        leased: &mut VecDeque<Leased<bool>>,
+        cx: &mut Context,
+    ) -> Result<Step, JobError> {
+        let Some(Leased { job, task }) = leased.front_mut() else { return Ok(Step::Void) };
+        let step = (self.step)(task)?;
+        if matches!(step, Step::Done) {
+            cx.end(job).await?;
+            if let Some(done) = self.done.take() {
+                let _ = done.send(());
+            }
+        }
+        Ok(step)
+    }
+}
+
+/// Runs the loop until one job is done.
+async fn one_done(service: &Service, step: impl FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static) {
+    let (done, is_done) = oneshot::channel();
+    service.runner.start(Scripted { step, done: Some(done) });
+    is_done.await.unwrap();
+}
+
+#[test]
+fn what_a_provider_answered_is_kept_while_the_store_fails() {
+    with_service(Settings::default(), Timestamp::now, async |service| {
+        save(&service, "Answered once").await;
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (asking, mut faults) = (Arc::clone(&asked), 3);
+        one_done(&service, move |is_answered| {
+            if !std::mem::replace(is_answered, true) {
+                asking.fetch_add(1, Ordering::SeqCst);
+                return Ok(Step::More);
+            }
+            if faults > 0 {
+                faults -= 1;
+                return Err(StoreError::Conflict.into());
+            }
+            Ok(Step::Done)
+        })
+        .await;
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(service.worker.job_counts().await.unwrap().0.depth(), 0);
+    });
+}
+
+#[test]
+fn a_job_that_panics_fails_alone() {
+    with_service(Settings::default(), Timestamp::now, async |service| {
+        for title in ["One", "The other"] {
+            save(&service, title).await;
+        }
+        let mut is_first = true;
+        one_done(&service, move |_| {
+            assert!(!std::mem::replace(&mut is_first, false), "a handler that panics at one job");
+            Ok(Step::Done)
+        })
+        .await;
+        let waiting = service.worker.jobs(JobState::Queued, 9).await.unwrap();
+        assert_eq!(waiting.len(), 1, "{waiting:?}");
+        assert_eq!(waiting[0].attempts, 1);
+        assert!(waiting[0].error.as_ref().is_some_and(|error| error.contains("internal error")));
+    });
+}
