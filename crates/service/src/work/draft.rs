@@ -49,8 +49,12 @@ impl Prepared {
 
     /// The same, as if it happened at the moment of its record.
     pub fn at_record(&self) -> Result<Self, ServiceError> {
-        let (step, once, is_forgotten) = (self.step.clone(), self.once.clone(), self.is_forgotten);
-        Self::of(Happening { step, once, ago: Duration::ZERO, is_forgotten })
+        let (step, once) = (self.step.clone(), self.once.clone());
+        let mut fresh = Self::of(Happening { step, once, ago: Duration::ZERO, by: self.by })?;
+        if self.is_forgotten {
+            (fresh.is_forgotten, fresh.artifact) = (true, None);
+        }
+        Ok(fresh)
     }
 
     /// A step of this program's own.
