@@ -87,7 +87,9 @@ impl Journal {
             project: work.project.clone(),
             directory: None,
         };
-        happenings.iter_mut().for_each(|one| one.by = Reporter::Transcript);
+        for one in &mut happenings {
+            one.by = Reporter::Transcript;
+        }
         for batch in happenings.chunks(limits::BATCH_MAX) {
             match self.append(&actor, Target::Work(work.id), batch.to_vec()).await {
                 // A person had the session forgotten.

@@ -48,7 +48,9 @@ impl Journal {
         target: Target,
         mut happenings: Vec<Happening>,
     ) -> Result<Appended, ServiceError> {
-        happenings.iter_mut().for_each(|one| one.by = Reporter::Hook);
+        for one in &mut happenings {
+            one.by = Reporter::Hook;
+        }
         self.append(actor, target, happenings).await
     }
 
