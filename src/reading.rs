@@ -106,7 +106,8 @@ fn answer(to: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
 
 /// A running process that reads one file after the other.
 struct Running {
-    child: Child,
+    /// It is killed when this is dropped.
+    _process: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     isolated: bool,
@@ -127,7 +128,7 @@ impl Running {
         let no_pipe = || io::Error::other("the process has no pipes");
         let stdin = child.stdin.take().ok_or_else(no_pipe)?;
         let stdout = BufReader::new(child.stdout.take().ok_or_else(no_pipe)?);
-        let mut running = Self { child, stdin, stdout, isolated: false, done: 0 };
+        let mut running = Self { _process: child, stdin, stdout, isolated: false, done: 0 };
         running.isolated = running.line::<Hello>().await?.isolated;
         Ok(running)
     }
@@ -167,11 +168,6 @@ impl Reader {
     /// Whether the process that read last could only compute; `None` before the first file.
     pub fn isolated(&self) -> Option<bool> {
         self.isolated
-    }
-
-    /// The id of the running process, for tests.
-    pub fn pid(&self) -> Option<u32> {
-        self.running.as_ref().and_then(|running| running.child.id())
     }
 
     /// The contents of a file.

@@ -11,6 +11,8 @@
 //! The two ends may be of different versions. A reader ignores fields that it does not know. A field that an earlier
 //! version does not send is an `Option` or has `#[serde(default)]`.
 
+#![expect(clippy::struct_field_names, reason = "fields are called as in the answers")]
+
 pub mod backup;
 pub mod consolidation;
 pub mod daemon;

@@ -58,6 +58,6 @@ mod server;
 mod wire;
 
 pub use context::Context;
-pub use definition::{INSTRUCTIONS, TOOLS};
+pub use definition::TOOLS;
 pub use http::{ADDRESS as HTTP_ADDRESS, HttpOptions, RATE as HTTP_RATE, RATE_MAX as HTTP_RATE_MAX};
 pub use server::serve;
