@@ -57,7 +57,7 @@ fn markdown_is_cut_at_its_headings_and_keeps_their_path() {
 fn elements_that_begin_a_line_of_html_keep_words_apart() {
     let source = "<main><SECTION class='a'>One</SECTION><section>two</section><details><summary>three</summary>four</details>\
         <figure><figcaption>five</figcaption></figure>six<hr>seven <section-x>eight</section-x></main>";
-    let [(_, text)] = read_chunks(Format::Html, source.as_bytes()).try_into().unwrap();
+    let [(_, text)]: [(String, String); 1] = read_chunks(Format::Html, source.as_bytes()).try_into().unwrap();
     let words: Vec<&str> = text.split_whitespace().collect();
     assert_eq!(words, ["One", "two", "three", "four", "five", "six", "seven", "eight"], "{text}");
 }
