@@ -101,7 +101,7 @@ async fn question(settings: &llm::Settings) -> Result<(), ProviderError> {
     let turns = vec![redact_text("a text about gannets").value];
     llm::open(settings, "relations")?
         .unwrap()
-        .ask(&Ask { instructions: "Do.", turns, schema: &schema })
+        .ask(&Ask { instructions: "Do.", turns, schema: &schema, answer_tokens: 100 })
         .await
         .map(drop)
 }

@@ -100,7 +100,7 @@ impl Intake {
             // Set before the request is taken, so that nobody who waits for it sees the task idle.
             lock(&self.state.progress).running = self.is_taken_in();
             let mut wanted = std::mem::take(&mut *lock(&self.state.wanted));
-            let served = self.serve_wanted(&mut wanted).await;
+            let served = Box::pin(self.serve_wanted(&mut wanted)).await;
             lock(&self.state.wanted).put_back(wanted.imports);
             served?;
         }
