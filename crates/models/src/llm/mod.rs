@@ -80,6 +80,15 @@ impl Llm {
         }
     }
 
+    /// The same, with what another one of the same model learned from its answers.
+    #[must_use]
+    pub fn knowing(self, earlier: Option<&Self>) -> Self {
+        let is_same = |earlier: &&Self| (earlier.dialect, &earlier.model) == (self.dialect, &self.model);
+        let Some(Self { has_own_temperature, needs_room, .. }) = earlier.filter(is_same) else { return self };
+        let (has_own_temperature, needs_room) = (Arc::clone(has_own_temperature), Arc::clone(needs_room));
+        Self { has_own_temperature, needs_room, ..self }
+    }
+
     /// `provider/model`, as it is stored with its answers.
     pub fn name(&self) -> String {
         self.connection.name().to_owned()

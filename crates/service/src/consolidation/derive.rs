@@ -34,7 +34,7 @@ impl JobHandler for Derive {
 
     async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
         let opened = asking::open(&self.consolidating.vectors.embedding().inference);
-        Ok(opened.map(|llm| self.llm = Some(llm)))
+        Ok(opened.map(|llm| self.llm = Some(llm.knowing(self.llm.as_ref()))))
     }
 
     async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {

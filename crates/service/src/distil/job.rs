@@ -102,7 +102,7 @@ impl JobHandler for Distil {
     type Task = Task;
 
     async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
-        self.asked = None;
+        let before = self.asked.take().map(|(llm, _)| llm);
         let unusable = |reason: String| Ok(Err(Blocked::until_woken(WorkerState::Unusable(reason))));
         let settings = match (self.distilling.options.settings)() {
             Ok(settings) => settings,
@@ -112,7 +112,7 @@ impl JobHandler for Distil {
             return Ok(Err(Blocked::until_woken(WorkerState::Off)));
         }
         match llm::open(&settings.model, MODEL_TABLE) {
-            Ok(Some(llm)) => self.asked = Some((llm, settings)),
+            Ok(Some(llm)) => self.asked = Some((llm.knowing(before.as_ref()), settings)),
             Ok(None) => return unusable("`[distil.model]` of config.toml names no `provider`".to_owned()),
             Err(error) => return unusable(error.to_string()),
         }
