@@ -323,30 +323,45 @@ fn bounds(llm: &Provider) -> Vec<u64> {
 }
 
 #[test]
-fn a_model_that_reasons_first_gets_room_for_its_answer() {
-    let llm = Provider::start(vec![cut_off(2_100), answer(&honest())]);
+fn a_model_that_reasons_first_gets_room_for_its_answers() {
+    let llm = Provider::start(vec![cut_off(2_100), answer(&honest()), answer(&[])]);
     let home = furnished(&llm, "");
     let status = distilled(&home);
     assert_eq!(status["candidates"]["waiting"], 3, "{status}");
     assert_eq!((&status["requests_today"], &status["tokens_today"]), (&json!(2), &json!(2_200)), "{status}");
     assert_eq!(bounds(&llm), [2_000, 16_000]);
+    Claude::new("s-2", &home.work()).turn("Tidy up", "Done.").turn("Once more", "Done.").write(&home);
+    home.take_in();
+    home.json(&["distil", "run"]);
+    wait_for("the next session", || (bounds(&llm).len() > 2).then_some(()));
+    assert_eq!(bounds(&llm)[2], 16_000, "it is known by now");
 }
 
 #[test]
-fn a_longer_answer_stays_within_the_cap_and_is_asked_for_once() {
-    let llm = Provider::start(vec![cut_off(2_100), cut_off(4_000)]);
+fn a_longer_answer_stays_within_the_cap_and_waits_for_the_next_day() {
+    let llm = Provider::start(vec![cut_off(2_100), cut_off(9_900)]);
     let home = furnished(&llm, "tokens_per_day = 12000\n");
     home.json(&["distil", "run"]);
-    let status = wait_for("the end of it", || {
+    let status = wait_for("the cap", || {
         let status = status(&home);
-        (status["given_up"] == 1).then_some(status)
+        (status["state"] == "waiting").then_some(status)
     });
-    assert_eq!((&status["requests_today"], &status["tokens_today"]), (&json!(2), &json!(6_100)), "{status}");
+    assert_eq!((&status["requests_today"], &status["tokens_today"]), (&json!(2), &json!(12_000)), "{status}");
+    assert_eq!(status["given_up"], 0, "{status}");
     let asked = bounds(&llm);
     assert!(asked[0] == 2_000 && (2_001..9_900).contains(&asked[1]) && asked.len() == 2, "{asked:?}");
+}
+
+#[test]
+fn an_answer_that_is_too_long_for_any_day_is_given_up() {
+    let llm = Provider::start(vec![cut_off(2_100), cut_off(16_100)]);
+    let home = furnished(&llm, "");
+    home.json(&["distil", "run"]);
+    wait_for("the end of it", || (status(&home)["given_up"] == 1).then_some(()));
+    assert_eq!(bounds(&llm), [2_000, 16_000]);
     let jobs = home.json(&["jobs"]);
     let reason = jobs["jobs"][0]["error"].as_str().unwrap();
-    assert!(reason.contains("cut off after"), "{jobs}");
+    assert!(reason.contains("cut off after 16000 tokens"), "{jobs}");
 }
 
 #[test]

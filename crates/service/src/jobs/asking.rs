@@ -96,15 +96,21 @@ impl<'a> Payer<'a> {
             } else {
                 self.spending.spent_today().await?
             };
-            let wanted = tokens + u64::from(ANSWER_TOKENS_MAX)..=tokens + u64::from(answer);
-            let all = self.budget.grants(spent, wanted).ok_or(JobError::Spent)?;
-            granted = u32::try_from(all - tokens).unwrap_or(answer);
+            granted = self.room(spent, tokens, answer).ok_or(JobError::Spent)?;
         }
         lock(&self.spent).requests += 1;
         if !self.distils {
             return Ok((None, granted));
         }
         Ok((Some(self.spending.note_distilled(&self.model, tokens).await?), granted))
+    }
+
+    /// How many tokens the answer to a question of about `tokens` may have, at most `answer`, if so much of the budget is spent.
+    /// `None` if not even a short answer fits.
+    fn room(&self, spent: Spent, tokens: u64, answer: u32) -> Option<u32> {
+        let wanted = tokens + u64::from(ANSWER_TOKENS_MAX)..=tokens + u64::from(answer);
+        let all = self.budget.grants(spent, wanted)?;
+        Some(u32::try_from(all - tokens).unwrap_or(answer))
     }
 
     /// Called after a request for which `tokens` were charged to an account; corrects the charge to `cost`. Without a
@@ -158,6 +164,13 @@ pub(crate) async fn ask<T>(
             }
             // From now on, the model has more room.
             Err(_) if reply.end == End::CutOff && wanted < llm.answer_tokens() => {}
+            // The day had too little left for it.
+            Err(_)
+                if reply.end == End::CutOff
+                    && payer.room(Spent::default(), tokens, wanted) > Some(answer_tokens) =>
+            {
+                return Err(JobError::Spent);
+            }
             Err(_) if is_empty => {
                 let reason =
                     format!("the answer was cut off after {answer_tokens} tokens, before its text began");
