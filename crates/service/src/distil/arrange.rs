@@ -182,7 +182,7 @@ impl Distilling {
             text: prepared.question.clone(),
             schema: &prepared.schema,
         };
-        let payer = Payer::of_distilling(&self.spending, llm, settings.budget());
+        let payer = Payer::of_distilling(&self.spending, llm, settings);
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
         let arranged = ask(llm, question, &payer, read).await?;
         let model = llm.name();

@@ -82,7 +82,7 @@ impl Distilling {
             text: prepared.question.clone(),
             schema: &prepared.schema,
         };
-        let payer = Payer::of_distilling(&self.spending, llm, settings.budget());
+        let payer = Payer::of_distilling(&self.spending, llm, settings);
         let read = |answer: &serde_json::Value| distil::read(answer, &prepared.shown);
         let Distilled { outcome, title, claims, dropped } = ask(llm, question, &payer, read).await?;
         run.outcome = Some(outcome);

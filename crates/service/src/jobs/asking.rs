@@ -8,7 +8,11 @@ use super::{
     WorkerState,
     runner::{Blocked, JobError, Readiness, SPENT},
 };
-use crate::{ServiceError, lock, settings::InferenceSettings, spending::Spending};
+use crate::{
+    ServiceError, lock,
+    settings::{DistilSettings, InferenceSettings},
+    spending::Spending,
+};
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::relate::claim::{MalformedAnswer, json_in};
@@ -60,23 +64,26 @@ pub(crate) struct Payer<'a> {
     is_metered: bool,
     /// Whether the questions are of distilling, which has an account of its own.
     distils: bool,
-    /// The daily budget.
+    /// The daily budget of distilling, for its questions.
     budget: Budget,
+    /// The daily budget of metered providers, if this is one.
+    paid: Budget,
     /// What its questions have cost so far.
     spent: Mutex<Spent>,
 }
 
 impl<'a> Payer<'a> {
     /// For questions about how memories relate, with the budget of metered providers.
-    pub(crate) fn of_relations(spending: &'a Spending, llm: &Llm, budget: Budget) -> Self {
+    pub(crate) fn of_relations(spending: &'a Spending, llm: &Llm, paid: Budget) -> Self {
         let (is_metered, spent) = (llm.is_metered(), Mutex::default());
-        let budget = if is_metered { budget } else { Budget::default() };
-        Self { spending, model: llm.name(), is_metered, distils: false, budget, spent }
+        let (budget, paid) = (Budget::default(), if is_metered { paid } else { Budget::default() });
+        Self { spending, model: llm.name(), is_metered, distils: false, budget, paid, spent }
     }
 
-    /// For distilling, which has a budget of its own, whether the provider is metered or not.
-    pub(crate) fn of_distilling(spending: &'a Spending, llm: &Llm, budget: Budget) -> Self {
-        Self { distils: true, budget, ..Self::of_relations(spending, llm, budget) }
+    /// For distilling, which also has a budget of its own, whether the provider is metered or not.
+    pub(crate) fn of_distilling(spending: &'a Spending, llm: &Llm, settings: &DistilSettings) -> Self {
+        let paid = settings.paid_budget();
+        Self { distils: true, budget: settings.budget(), ..Self::of_relations(spending, llm, paid) }
     }
 
     /// What its questions have cost so far, whether the provider is metered or not.
@@ -91,11 +98,7 @@ impl<'a> Payer<'a> {
         let mut granted = answer;
         // Before the first question about memories, the loop checks the budget by a guess.
         if self.distils || answer > ANSWER_TOKENS_MAX {
-            let spent = if self.distils {
-                self.spending.distil_spent_today().await?
-            } else {
-                self.spending.spent_today().await?
-            };
+            let spent = [self.spending.distil_spent_today().await?, self.spending.spent_today().await?];
             granted = self.room(spent, tokens, answer).ok_or(JobError::Spent)?;
         }
         lock(&self.spent).requests += 1;
@@ -105,11 +108,11 @@ impl<'a> Payer<'a> {
         Ok((Some(self.spending.note_distilled(&self.model, tokens).await?), granted))
     }
 
-    /// How many tokens the answer to a question of about `tokens` may have, at most `answer`, if so much of the budget is spent.
-    /// `None` if not even a short answer fits.
-    fn room(&self, spent: Spent, tokens: u64, answer: u32) -> Option<u32> {
+    /// How many tokens the answer to a question of about `tokens` may have, at most `answer`, if so much is spent by distilling
+    /// and with metered providers. `None` if not even a short answer fits.
+    fn room(&self, [distilled, paid]: [Spent; 2], tokens: u64, answer: u32) -> Option<u32> {
         let wanted = tokens + u64::from(ANSWER_TOKENS_MAX)..=tokens + u64::from(answer);
-        let all = self.budget.grants(spent, wanted)?;
+        let all = self.budget.grants(distilled, wanted.clone())?.min(self.paid.grants(paid, wanted)?);
         Some(u32::try_from(all - tokens).unwrap_or(answer))
     }
 
@@ -167,7 +170,7 @@ pub(crate) async fn ask<T>(
             // The day had too little left for it.
             Err(_)
                 if reply.end == End::CutOff
-                    && payer.room(Spent::default(), tokens, wanted) > Some(answer_tokens) =>
+                    && payer.room(<[Spent; 2]>::default(), tokens, wanted) > Some(answer_tokens) =>
             {
                 return Err(JobError::Spent);
             }
