@@ -73,8 +73,8 @@ pub struct Consolidating {
     pub(crate) spending: Spending,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) traffic: Arc<Traffic>,
-    /// The plan that was shown last, and how many of its steps it had then.
-    shown: Arc<Mutex<Option<(CycleId, usize)>>>,
+    /// The insights of the plan that was shown last, by the ids that they will get.
+    shown: Arc<Mutex<BTreeSet<MemoryId>>>,
 }
 
 impl Consolidating {
@@ -119,8 +119,9 @@ impl Consolidating {
     pub async fn apply(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
         let cycle = self.wanted(id, CycleState::Planned).await?;
         let unfound = self.not_found_by_meaning(&cycle).await?;
-        let shown = lock(&self.shown).filter(|(plan, _)| *plan == cycle.id).map_or(0, |(_, steps)| steps);
-        let applied = self.base.store.transact(&Apply { id: cycle.id, shown, unfound: &unfound }).await?;
+        let shown = lock(&self.shown).clone();
+        let apply = Apply { id: cycle.id, shown: &shown, unfound: &unfound };
+        let applied = self.base.store.transact(&apply).await?;
         tracing::info!(cycle = %applied.id, done = applied.count(StepOutcome::Done), "a plan was carried out");
         self.described(applied).await
     }
@@ -266,7 +267,8 @@ impl Consolidating {
     /// Notes that a person sees a plan as it is now.
     fn note_shown(&self, cycle: &StoredCycle) {
         if cycle.state == CycleState::Planned {
-            *lock(&self.shown) = Some((cycle.id, cycle.steps.len()));
+            let insights = cycle.steps.iter().filter(|stored| stored.insight.is_some());
+            *lock(&self.shown) = insights.map(|stored| stored.step.memory).collect();
         }
     }
 
@@ -337,8 +339,8 @@ impl Decision for Plan {
 /// Carries out a plan.
 struct Apply<'a> {
     id: CycleId,
-    /// How many of its steps were shown. Insights beyond these are not carried out.
-    shown: usize,
+    /// The insights that were shown. Others are not carried out.
+    shown: &'a BTreeSet<MemoryId>,
     /// Memories that cannot take the place of others yet.
     unfound: &'a BTreeSet<MemoryId>,
 }
@@ -350,9 +352,11 @@ impl Decision for Apply<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
         let cycle = write.store().cycles().by_id(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
         let mut cycle = in_state(cycle, CycleState::Planned)?;
-        let joined = cycle.steps.iter().skip(self.shown).filter(|stored| stored.insight.is_some()).count();
-        if joined > 0 {
-            let insights = text::counted(joined, "insight");
+        let is_unseen =
+            |stored: &&StoredStep| stored.insight.is_some() && !self.shown.contains(&stored.step.memory);
+        let unseen = cycle.steps.iter().filter(is_unseen).count();
+        if unseen > 0 {
+            let insights = text::counted(unseen, "insight");
             let problem = format!("not shown yet: {insights}; look at the plan first");
             return Err(ServiceError::invalid("id", cycle.id.as_str(), problem));
         }
