@@ -375,6 +375,11 @@ impl Arguments {
         }
     }
 
+    /// The same, for a memory in this scope. What is personal belongs to no project, whichever is given.
+    pub fn project_in(&mut self, scope: Option<ScopeName>) -> Result<Option<Project>> {
+        if scope == Some(ScopeName::Personal) { self.project() } else { self.target_project() }
+    }
+
     /// The name of a scope.
     pub fn scope(&mut self) -> Result<Option<ScopeName>> {
         let Some(scope) = self.nonblank("scope")? else { return Ok(None) };

@@ -121,14 +121,17 @@ pub(super) async fn note(call: &mut Call) -> AnswerTo<of::Note> {
         Some(id) => Some(MemoryId::parse(&id).map_err(ArgumentError::unread("id", &id))?),
         None => None,
     };
+    let scope = arguments.scope()?;
+    // A note of a memory keeps the project that the memory has.
+    let project = if id.is_some() { arguments.project()? } else { arguments.project_in(scope)? };
     let note = NoteRequest {
         id,
         revision: arguments.count("revision")?.and_then(|number| u32::try_from(number).ok()),
         title: arguments.needed("title")?,
         content: arguments.needed("content")?,
         kind: arguments.kind()?,
-        project: arguments.project()?,
-        scope: arguments.scope()?,
+        project,
+        scope,
         topic_key: arguments.change("topic_key")?,
         tags: arguments.texts("tags")?,
     };

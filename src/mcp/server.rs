@@ -38,7 +38,7 @@ use crate::{
     project_dir,
 };
 use cerebro_core::code::Code;
-use cerebro_core::domain::{PERSON, Project, SessionId, limits::ECHO_CHARS_MAX};
+use cerebro_core::domain::{PERSON, Project, ScopeName, SessionId, limits::ECHO_CHARS_MAX};
 use cerebro_core::operation::{Attention, Audience, Group, Operation};
 use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
@@ -277,6 +277,12 @@ fn echo(name: &str) -> String {
     text::cut_chars(&redact::redact(name).text, ECHO_CHARS_MAX).into_owned()
 }
 
+/// The project in whose session a call is, if it names one. What is personal belongs to no project, whichever is named.
+fn project_of_session(arguments: &Arguments) -> Option<Project> {
+    let scope = arguments.all().get("scope").and_then(Value::as_str).map(ScopeName::parse);
+    arguments.named_project().filter(|_| scope != Some(Ok(ScopeName::Personal)))
+}
+
 /// The result of a call that quotes nothing, for a person.
 fn plain(answer: Answer) -> CallToolResult {
     answer.map_or_else(|fault| fault.for_person(&[]), Reply::finish)
@@ -487,7 +493,7 @@ impl Server {
             Audience::Agent | Audience::Group(_) | Audience::Hook => Names::OfAgent,
         };
         let arguments = Arguments::new(given, names);
-        let session = self.0.session(&context.meta, arguments.named_project().as_ref());
+        let session = self.0.session(&context.meta, project_of_session(&arguments).as_ref());
         // A client that only watches must not keep an idle daemon running.
         let is_work = operation.attention() != Attention::Watching;
         let counted = is_work.then(|| Counted::new(self.0.context()));

@@ -17,7 +17,7 @@ use crate::answer::{Text, memories, of};
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Project, PromptId, ScopeName, Validity,
+    EndReason, Kind, Memory, MemoryId, Project, PromptId, Validity,
     limits::{CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, TIMELINE_MAX},
 };
 use cerebro_core::recall::{Match, Weights};
@@ -210,11 +210,9 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         content,
         kind: arguments.kind()?.unwrap_or_else(Kind::manual),
         scope: {
-            let scope = arguments.scope()?.unwrap_or_default();
-            // What is personal belongs to no project, whichever is given.
-            let is_personal = scope == ScopeName::Personal;
-            let project = if is_personal { arguments.project()? } else { arguments.target_project()? };
-            scope.of(project.unwrap_or_else(|| call.caller.project.clone()))
+            let scope = arguments.scope()?;
+            let project = arguments.project_in(scope)?.unwrap_or_else(|| call.caller.project.clone());
+            scope.unwrap_or_default().of(project)
         },
         topic_key: arguments.text("topic_key")?,
         tags: arguments.texts("tags")?.unwrap_or_default(),
@@ -306,12 +304,13 @@ pub(super) async fn update(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     arguments.unframe();
     let id = arguments.memory_id()?;
+    let scope = arguments.scope()?;
     let patch = Patch {
         title: arguments.text("title")?,
         content: arguments.content()?,
         kind: arguments.kind()?,
-        project: arguments.target_project()?,
-        scope: arguments.scope()?,
+        project: arguments.project_in(scope)?,
+        scope,
         topic_key: arguments.change("topic_key")?,
         tags: arguments.texts("tags")?,
         expected_revision: arguments.revision("expected_revision")?,

@@ -296,6 +296,8 @@ fn sessions_are_listed_to_the_first_one() {
 #[test]
 fn what_a_person_saves_for_another_project_is_in_a_session_of_that_project() {
     let home = Home::new();
+    // A personal memory is of no project, so its session is that of the folder.
+    home.json(&["save", "Mine", "Of no project.", "--project", "acme/other", "--scope", "personal"]);
     for title in ["One", "Two"] {
         home.json(&["save", title, "Of the other project.", "--project", "acme/other"]);
     }

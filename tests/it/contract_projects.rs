@@ -253,11 +253,17 @@ fn no_project_gets_a_name_that_lists_need() {
     // Beside the scope, the project says nothing.
     let both = json!({"title": "T", "content": "c", "project": "personal", "scope": "personal"});
     assert_eq!(agent.ok("mem_save", both)["project"], "personal");
+    let both = json!({"id": id, "project": "personal", "scope": "personal"});
+    assert_eq!(agent.ok("mem_update", both)["project"], "personal");
     for words in [&["save", "T", "c", "--project", "personal"][..], &["mcp", "--project", "sessions"]] {
         let refused = home.run(words);
         assert!(refused.code() > 0 && refused.stderr.contains("--project"), "{refused:?}");
         assert!(refused.stderr.contains("choose another name"), "{refused:?}");
     }
+    let vault = home.folder("vault");
+    std::fs::write(vault.join("own.md"), "---\nproject: sessions\n---\n\nA note of a person.\n").unwrap();
+    let refused = home.run(&["import", vault.to_str().unwrap()]);
+    assert!(refused.code() > 0 && refused.stderr.contains("choose another name"), "{refused:?}");
     let known = home.json(&["projects"]);
     let names = known["projects"].as_array().unwrap().iter().map(|row| row["project"].as_str().unwrap());
     assert!(names.into_iter().all(|name| !["personal", "sessions"].contains(&name)), "{known}");

@@ -352,6 +352,8 @@ fn the_project_of_a_header_holds_no_secret() {
     let saved = served.call_alone("mem_save", save, &[&header]);
     assert_eq!(saved["project"], "[redacted:github-token]", "{saved}");
     assert!(!home.export_text().to_lowercase().contains(&secret.to_lowercase()));
+    let reserved = served.post(&initialize(), &["X-Cerebro-Project: personal"]);
+    assert!(reserved.status == 400 && reserved.body.contains("choose another name"), "{}", reserved.body);
 }
 
 #[test]

@@ -218,5 +218,7 @@ fn an_unknown_file_is_refused_with_its_name() {
     }
     let missing = home.run(&["import", "--from", "engram", "/no/such.db"]);
     assert!(missing.code() == 1 && missing.stderr.contains("/no/such.db"), "{missing:?}");
+    let reserved = home.run(&["import", "--from", "engram", "/no/such.db", "--project", "personal"]);
+    assert!(reserved.code() == 1 && reserved.stderr.contains("choose another name"), "{reserved:?}");
     assert!(!home.data().join("store").exists(), "a refused file started a daemon");
 }

@@ -46,6 +46,9 @@ pub async fn run(
         })?,
         None => own_project().await,
     };
+    if project.is_reserved() {
+        return Err(Error::user(format!("`{}`: {}", project.as_str(), Project::RESERVED_WHY)));
+    }
     let file = located(source, path)?;
     let Harvest { items, skipped, .. } = source.read(&file, &project)?;
     let daemon = Daemon::reach(&context.home()?).await?;

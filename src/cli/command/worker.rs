@@ -118,7 +118,7 @@ pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcom
     if wait && !is_done(&worker) {
         context.output.warn(&cannot_go_on(&worker));
     } else if is_off && worker.detail.is_none() {
-        context.output.note("no model is set, so searches are by words");
+        context.output.note("no embedding model is set, so searches are by words");
     } else {
         return Ok(Outcome::Done);
     }

@@ -172,11 +172,13 @@ fn project(headers: &HeaderMap) -> Result<Project, Box<Response>> {
     let Some(value) = headers.get(PROJECT_HEADER) else { return Ok(Project::general()) };
     // Redacted before it is lowercased, because then a secret would not be recognised.
     let name = redact::redact_secrets(&String::from_utf8_lossy(value.as_bytes()));
-    Project::parse(&name).ok_or_else(|| {
-        let words =
-            format!("{PROJECT_HEADER}: `{}` is not a project name", text::cut_chars(&name, ECHO_CHARS_MAX));
-        Box::new((StatusCode::BAD_REQUEST, words).into_response())
-    })
+    let problem = match Project::parse(&name) {
+        Some(project) if !project.is_reserved() => return Ok(project),
+        Some(_) => Project::RESERVED_WHY,
+        None => "it is not a project name",
+    };
+    let words = format!("{PROJECT_HEADER} `{}`: {problem}", text::cut_chars(&name, ECHO_CHARS_MAX));
+    Err(Box::new((StatusCode::BAD_REQUEST, words).into_response()))
 }
 
 fn unknown() -> Response {
