@@ -14,7 +14,7 @@ use cerebro_ledger::Step;
 use sha2::{Digest, Sha256};
 
 /// The folder of the files, in the home.
-const FOLDER: &str = "missed";
+pub const FOLDER: &str = "missed";
 /// Most sessions with such a file, and how long the file of a session that never came back is stored.
 const FILES_MAX: usize = 64;
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
