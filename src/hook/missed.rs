@@ -14,7 +14,7 @@ use cerebro_ledger::Step;
 use sha2::{Digest, Sha256};
 
 /// The folder of the files, in the home.
-const FOLDER: &str = "missed";
+pub const FOLDER: &str = "missed";
 /// Most sessions with such a file, and how long the file of a session that never came back is stored.
 const FILES_MAX: usize = 64;
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -97,8 +97,16 @@ impl Taken {
 
     /// Returns them to the file, because they could not be reported. The next hook takes them together with newer ones.
     pub fn give_back(self) {
-        let put = OpenOptions::new().append(true).create(true).open(&self.path);
-        if put.and_then(|mut file| file.write_all(self.text.as_bytes())).is_ok() {
+        let put = || -> io::Result<()> {
+            let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
+            // Newer ones may be in it by now. Those that have no room are not counted.
+            let room = FILE_BYTES_MAX.saturating_sub(file.metadata()?.len());
+            let fits = usize::try_from(room).unwrap_or(usize::MAX).min(self.text.len());
+            let end =
+                self.text.as_bytes()[..fits].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            file.write_all(&self.text.as_bytes()[..end])
+        };
+        if put().is_ok() {
             self.done();
         }
     }
@@ -154,6 +162,14 @@ mod tests {
         fs::write(path_of(home, "s1"), &long).unwrap();
         note(home, "s1", at(1)).unwrap();
         assert_eq!(fs::metadata(path_of(home, "s1")).unwrap().len(), FILE_BYTES_MAX);
+        // Also if it is taken and given back, and others are noted meanwhile.
+        take(home, "s2").unwrap().done();
+        let taken = take(home, "s1").unwrap();
+        note(home, "s1", at(123)).unwrap();
+        taken.give_back();
+        let text = fs::read_to_string(path_of(home, "s1")).unwrap();
+        assert!(text.starts_with("123\n1\n") && text.ends_with("\n1\n"), "{text}");
+        assert_eq!(text.len() as u64, FILE_BYTES_MAX);
         fs::write(path_of(home, "s2"), "nonsense\n").unwrap();
         assert!(take(home, "s2").unwrap().step().is_none());
     }

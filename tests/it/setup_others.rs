@@ -177,7 +177,7 @@ fn a_file_that_cannot_be_edited_is_named_and_nothing_is_changed() {
             fault(&path);
             let before = listing(&home.user());
             for dry in [&["--dry-run"][..], &[]] {
-                let done = home.run(&[&["setup", agent], dry].concat());
+                let done = home.run(&[&["setup", agent][..], dry].concat());
                 assert_eq!(done.code(), 1, "{agent} {words}: {done:?}");
                 for part in [words, path.to_str().unwrap(), "run this again"] {
                     assert!(done.stderr.contains(part), "{agent}: no `{part}` in {done:?}");

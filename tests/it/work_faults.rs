@@ -237,17 +237,20 @@ fn acknowledged_notes_survive_kill_9() {
 #[test]
 fn what_hooks_report_while_the_daemon_is_killed_is_there_or_in_a_gap() {
     let home = Home::new();
-    let ask = |words: &str| {
-        report(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": words, "turn_id": words }));
+    // The hook of a call starts no daemon, so none has to wait for the start of one.
+    let run = |command: &str| {
+        let input = json!({ "command": command });
+        let call = json!({ "tool_name": "Bash", "tool_use_id": command, "tool_input": input, "tool_response": "ok" });
+        report(&home, "codex", "PostToolUse", "s", call);
     };
     for kill in 0..KILLS {
         home.json(&["projects"]);
         let (ended, is_first_over) = std::sync::mpsc::sync_channel(AT_ONCE);
         std::thread::scope(|scope| {
             for n in 0..AT_ONCE {
-                let (ask, ended) = (&ask, ended.clone());
+                let (run, ended) = (&run, ended.clone());
                 scope.spawn(move || {
-                    ask(&format!("request {n} before kill {kill}"));
+                    run(&format!("make {kill}-{n}"));
                     ended.send(()).unwrap();
                 });
             }
@@ -257,9 +260,9 @@ fn what_hooks_report_while_the_daemon_is_killed_is_there_or_in_a_gap() {
         });
     }
     home.json(&["projects"]);
-    ask("at last");
+    run("at last");
     let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
-    let told = texts(&home, &id).iter().filter(|text| text.starts_with("request ")).count();
+    let told = hooked(&home, &id).iter().filter(|event| event.starts_with("ran make ")).count();
     let gaps = home.json(&["work", "show", &id])["state"]["gaps"]["events"].as_u64().unwrap();
     // A gap may count one that was written just before the kill.
     assert!(told as u64 + gaps >= (KILLS * AT_ONCE) as u64, "{told} and {gaps} in gaps");

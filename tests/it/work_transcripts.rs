@@ -231,6 +231,29 @@ fn a_command_that_its_user_refused_was_not_begun() {
 }
 
 #[test]
+fn a_call_of_another_server_is_under_way_until_the_transcript_has_its_result() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let file = claude_file(&home, "s");
+    let ask = || {
+        let more = json!({ "prompt": "Merge it", "transcript_path": file });
+        report(&home, "claude-code", "UserPromptSubmit", "s", more);
+    };
+    ask();
+    let merge = json!([{ "type": "tool_use", "id": "c1", "name": "mcp__forge__merge", "input": {} }]);
+    put(&file, &[claude("s", 0, "user", &json!("Merge it")), claude("s", 1, "assistant", &merge)].concat());
+    ask();
+    wait_for(&home, "its beginning", |events| kinds(events).contains(&"started"));
+    let answer = json!([{ "type": "tool_result", "tool_use_id": "c1", "content": "merged" }]);
+    append(&file, claude("s", 2, "user", &answer).as_bytes());
+    ask();
+    let found = wait_for(&home, "its end", |events| kinds(events).contains(&"called"));
+    assert!(!kinds(&found).contains(&"gap"), "{found:#?}");
+    let work = home.json(&["work", "list"])["works"][0]["work"].as_str().unwrap().to_owned();
+    assert_eq!(home.json(&["work", "show", &work])["state"]["under_way"], json!([]), "{found:#?}");
+}
+
+#[test]
 fn a_forgotten_prompt_that_a_hook_reported_is_not_missing() {
     let home = Home::new();
     home.json(&["history", "forget", "--text", "the okapi password", "--yes"]);

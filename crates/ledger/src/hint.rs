@@ -279,8 +279,9 @@ fn and_more(count: usize) -> Option<String> {
 fn remarks(state: &State) -> Option<String> {
     let is_news = |text: &str| {
         let text = text::one_line(text);
-        let begin = text::cut_chars(&text, PIECE_CHARS_MAX);
-        !state.last.iter().any(|last| last.text.contains(&*begin))
+        // Its beginning, because an entry of what was done last may be cut.
+        let end = text.char_indices().nth(PIECE_CHARS_MAX).map_or(text.len(), |(end, _)| end);
+        !state.last.iter().any(|last| last.text.contains(&text[..end]))
     };
     let news = state.remarks.iter().rev().filter(|remark| is_news(&remark.text));
     let shown: Vec<String> = news.take(REMARKS_SHOWN_MAX).map(|remark| piece(&remark.text)).collect();

@@ -187,7 +187,7 @@ async fn journal(reporter: &Reporter, event: &Event) {
         report.steps.extend(missed.as_ref().and_then(missed::Taken::step));
     }
     let recorded = send(reporter, event, &report, commit).await;
-    // The daemon was killed meanwhile. If it wrote the event just before, the gap counts one too many.
+    // The daemon was killed meanwhile. What it wrote down just before, the event or the gap, is counted once too often.
     if matches!(recorded, Err(CallError::Gone)) && reporter.has_journal {
         count_missed(&reporter.home, reporter.agent, event);
     }

@@ -15,6 +15,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::table::bytes;
 use crate::daemon::lock::{Lock, Use};
 use crate::home::bytes_below;
+use crate::hook::missed;
 use crate::setup::machine::Shell;
 use crate::setup::{AGENTS, Change, skill};
 use cerebro_core::domain::Run;
@@ -22,7 +23,7 @@ use cerebro_durable as durable;
 use cerebro_service::backup;
 
 /// Cerebro's files in a home, by their full names. Settings and backups belong to the user and are not listed.
-const HOME_FILES: [&str; 17] = [
+const HOME_FILES: [&str; 19] = [
     "store",
     "index",
     "models",
@@ -33,12 +34,14 @@ const HOME_FILES: [&str; 17] = [
     "http.token",
     "folders.json",
     trial::FOLDER,
+    missed::FOLDER,
     "writer",
     cerebro_service::work::KEYS_FILE,
     cerebro_service::TOMBSTONE_SECRET_FILE,
     "daemon.log",
     "daemon.log.old",
     backup::MAKING,
+    backup::SCRATCH,
     "daemon.lock",
 ];
 /// Cerebro's files by the beginnings of their names: replaced databases, other indexes, unsaved edits, drafts, and
@@ -271,7 +274,8 @@ mod tests {
 
     #[test]
     fn settings_backups_and_what_is_not_ours_stay() {
-        for name in ["store", "store.replaced-20261122", "edit-x-1.md", ".edit-x.md.swp", "daemon.lock"] {
+        for name in ["store", "store.replaced-20261122", "missed", "edit-x-1.md", ".edit-x.md.swp", "writer"]
+        {
             assert!(is_of_home(name), "{name}");
         }
         for name in ["config.toml", "backups", "notes", "stores", "my-edit-x.md", "key"] {

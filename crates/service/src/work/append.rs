@@ -193,6 +193,9 @@ impl Decision for Append<'_> {
         if self.is_of_forgotten_session(write).await? {
             return Ok((Appended::default(), None));
         }
+        if self.prepared.iter().all(|one| one.by == Reporter::Caller) {
+            return self.append(write).await;
+        }
         let forgotten = write.store().history().forgotten_texts().await?;
         if forgotten.is_empty() {
             return self.append(write).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cerebro_core::domain::{SessionId, Timestamp};
 use cerebro_core::redact::redact_text;
-use cerebro_ledger::{Entry, Step, limits, work::session_name};
+use cerebro_ledger::{Ending, Entry, Step, limits, work::session_name};
 use cerebro_store::StoredWork;
 
 use super::{
@@ -117,9 +117,11 @@ impl Journal {
     ) -> Result<Vec<(Reported, bool)>, ServiceError> {
         let work = &stored.work;
         let names = |report: &Reported| -> Vec<String> {
-            // The key under which a hook that does not know the outcome reports the same call.
-            let open = report.once.as_deref().and_then(|once| once.strip_prefix("ran:"));
-            let open = open.map(|rest| format!("ran?:{rest}"));
+            // The key under which the same call is recorded before its outcome is known.
+            let open = report.once.as_deref().and_then(|once| match &report.step {
+                Step::Called { .. } => Some(format!("started:{}", once.strip_prefix("called:")?)),
+                _ => Some(format!("ran?:{}", once.strip_prefix("ran:")?)),
+            });
             report.once.iter().chain(&open).map(|once| kept_once(&work.id, once)).collect()
         };
         let known = self.known_onces(work, reports.iter().flat_map(names).collect()).await?;
@@ -143,7 +145,12 @@ impl Journal {
                     Step::Started { tool, .. } => tool != reported::SERVER_TOOL,
                     _ => true,
                 };
-                (!is_known).then_some((report, by_hooks && !is_open))
+                // Of a call of another server that has ended, only an end of what is recorded as begun matters.
+                let is_due = match &report.step {
+                    Step::Called { ending, .. } => is_open || *ending == Ending::Interrupted,
+                    _ => true,
+                };
+                (is_due && !is_known).then_some((report, by_hooks && !is_open))
             }
         });
         Ok(missing.collect())

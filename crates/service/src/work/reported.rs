@@ -269,7 +269,10 @@ fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Reported> {
 fn of_call(call: &Call) -> Vec<Step> {
     let ending = match call.outcome {
         Outcome::Pending => return began(call).into_iter().collect(),
-        Outcome::Rejected { .. } | Outcome::Skipped => return refused(call).into_iter().collect(),
+        // The hook that reports beginnings runs before anybody is asked.
+        Outcome::Rejected { .. } | Outcome::Skipped => {
+            return ended(call, Ending::Interrupted).into_iter().collect();
+        }
         Outcome::Failed => Ending::Failed,
         Outcome::Done if goes_on(&call.output) => Ending::Unknown,
         Outcome::Done => Ending::Passed,
@@ -282,14 +285,15 @@ fn of_call(call: &Call) -> Vec<Step> {
         Action::Edit { paths, .. } if ending == Ending::Passed => edited(call, paths, |_| (0, 0)),
         Action::Plan { text } => plan(text),
         Action::Todo { items } => todo(call, items),
+        Action::Other { .. } => ended(call, ending).into_iter().collect(),
         _ => Vec::new(),
     }
 }
 
-/// The end of a call that somebody refused or stopped. The hook that reports beginnings runs before anybody is asked.
-fn refused(call: &Call) -> Option<Step> {
+/// The end of a call that may be recorded as begun, other than of a command that ran.
+fn ended(call: &Call, ending: Ending) -> Option<Step> {
     let Step::Started { call, tool, what } = began(call)? else { return None };
-    Some(Step::Called { call: Some(call), tool, what, ending: Ending::Interrupted })
+    Some(Step::Called { call: Some(call), tool, what, ending })
 }
 
 #[cfg(test)]
@@ -378,7 +382,10 @@ mod tests {
         assert!(
             matches!(&server("mcp__forge__merge", Outcome::Pending)[..], [Step::Started { what, .. }] if what == "mcp__forge__merge")
         );
-        assert!(server("mcp__forge__merge", Outcome::Done).is_empty());
+        assert!(matches!(
+            &server("mcp__forge__merge", Outcome::Done)[..],
+            [Step::Called { call: Some(_), ending: Ending::Passed, .. }]
+        ));
         assert!(server("mcp__cerebro__mem_search", Outcome::Pending).is_empty());
         assert!(server("WebFetch", Outcome::Pending).is_empty());
         let Turn::Call(call) = command("c1", Outcome::Done, None) else { panic!() };

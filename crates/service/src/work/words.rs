@@ -63,7 +63,7 @@ pub enum Target {
 /// The result of an append.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Appended {
-    /// The piece of work; `None` if the journal is off or degraded.
+    /// The piece of work; `None` if the journal is off or degraded, or a person had forgotten the session of a transcript.
     pub work: Option<WorkId>,
     /// The number of its last event.
     pub seq: u64,
