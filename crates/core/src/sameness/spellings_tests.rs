@@ -227,7 +227,7 @@ fn behind_what_only_introduces_it() {
     );
     are_read(
         &[
-            " (Nov 1, 2026)", " [as of 2026-11-01]", " (as of November 2026)", " (updated 2026-11-01)",
+            " (Nov 1, 2026)", " [as of 2026-11-01]", " (as of February 2026)", " (updated 2026-11-01)",
             " — Ann", " -- Ann Lee.", " (confirmed)", " [verified]", ", as agreed.", " #ops #deploy",
             " (note)", " - note",
         ]
