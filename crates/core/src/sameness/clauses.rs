@@ -26,7 +26,13 @@ const RESTRICTING: &[&str] = &[
     "used", "once", "suppose", "assuming", "claims", "claim", "believed", "thought", "think", "doubt",
     "myth", "stop", "stopped", "reverted", "please", "check", "ask", "asked", "wenn", "falls", "bei", "auf",
     "im", "am", "für", "mit", "während", "nach", "vor", "seit", "bis", "ob", "oder", "vielleicht", "sollte",
-    "könnte", "hypothetically", "per",
+    "könnte", "hypothetically", "per", "provided", "given", "long", "soon", "far", "had", "were", "most",
+    "some", "every", "each", "twice", "till", "it", "its", "this", "that", "these", "those", "they", "them",
+    "which", "who", "then", "following", "idea", "plan", "goal", "option", "alternative", "proposal", "hope",
+    "wish", "guess", "imagine", "pretend", "according", "discussed", "considered", "tried", "wanted",
+    "change", "changed", "fix", "moved", "raised", "lowered", "reduced", "increased", "renamed", "migrated",
+    "switched", "reworked", "adjusted", "updated", "gone", "gave", "opposite", "mistake", "error", "bug",
+    "problem", "assumption", "will", "must", "need", "let", "decide", "verify",
 ];
 
 /// What separates clauses: commas, dashes, brackets, and words that join.
@@ -48,14 +54,25 @@ pub(super) fn clauses(sentence: &str) -> Vec<&str> {
     if places.len() == 1 || places.len() > CLAUSES_MAX || sentence.trim_end().ends_with('?') {
         return Vec::new();
     }
-    let is_plain = |place: &&Range<usize>| !restricts(&sentence[(*place).clone()]);
-    let before = places.iter().take(LEFT_OUT_MAX).take_while(is_plain).count();
-    let behind = places.iter().rev().take(LEFT_OUT_MAX).take_while(is_plain).count();
+    let is_plain = |at: usize| !restricts(&sentence[places[at].clone()]);
+    let is_joined =
+        |at: usize| joins(&sentence[places[at - 1].end..places[at].start], &sentence[places[at].clone()]);
+    let before = (0..places.len()).take(LEFT_OUT_MAX).take_while(|at| is_plain(*at)).count();
+    let behind =
+        (1..places.len()).rev().take(LEFT_OUT_MAX).take_while(|at| is_joined(*at) && is_plain(*at)).count();
     let pairs = (0..=before).flat_map(|first| (0..=behind).map(move |last| (first, last)));
     pairs
         .filter(|(first, last)| first + last > 0 && first + last < places.len())
         .map(|(first, last)| &sentence[places[first].start..places[places.len() - 1 - last].end])
         .collect()
+}
+
+/// Whether a clause behind another one only joins it: `…, and the queue was empty`, `…, as everybody knows`. Any other is an item
+/// of a list or a remark on the other: `… (the docs disagree)`.
+fn joins(border: &str, clause: &str) -> bool {
+    let (border, clause) = (border.to_lowercase(), clause.to_lowercase());
+    let is_joining = ["and", "because"].iter().any(|word| border.contains(word)) || clause.starts_with("as ");
+    is_joining && !border.contains(['(', '[']) || !clause.contains(char::is_alphanumeric)
 }
 
 /// Whether a clause may change the meaning of what is said beside it.
@@ -67,7 +84,7 @@ fn restricts(clause: &str) -> bool {
         denies || RESTRICTING.contains(&word.to_lowercase().as_str())
     };
     let words = || clause.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    clause.contains(':')
+    clause.contains([':', '?'])
         || (1..WORDS_MIN).contains(&words().count())
         || words().any(is_restricting)
         || is_decisive(clause)
@@ -84,7 +101,7 @@ mod tests {
             "The queue was empty and the heron is fed at noon, as we all know.",
             "We all looked again, the heron is fed at noon - as everybody knows.",
             "The queue was empty (the heron is fed at noon).",
-            "We looked again, because the heron is fed at noon; that was nice.",
+            "We looked again, because the heron is fed at noon, and the otter slept.",
         ] {
             let found = clauses(sentence);
             let is_said = found.iter().any(|one| one.trim_end_matches('.') == "the heron is fed at noon");
@@ -107,6 +124,18 @@ mod tests {
             "Nobody says so, and the heron is fed at noon.",
             "staging: it is off, and the heron is fed at noon.",
             "We asked, and the heron is fed at noon?",
+            "the heron is fed at noon, and we lowered the pace.",
+            "the heron is fed at noon, and then the keeper left.",
+            "the heron is fed at noon, which has changed.",
+            "the heron is fed at noon, as long as the keeper lives.",
+            "the heron is fed at noon, provided the keeper lives.",
+            "the heron is fed at noon, the early dusk and the late dawn.",
+            "the heron is fed at noon (the docs disagree).",
+            "the heron is fed at noon (does anybody know?).",
+            "Provided the keeper lives, the heron is fed at noon.",
+            "Every second week, the heron is fed at noon.",
+            "The idea was, the heron is fed at noon.",
+            "Had the keeper lived, the heron is fed at noon.",
         ] {
             let found = clauses(sentence);
             let is_said = found.iter().any(|one| one.trim_end_matches('.') == "the heron is fed at noon");

@@ -181,6 +181,8 @@ fn from_hex(text: &str, sign: char) -> Option<String> {
     let (mut rest, mut encoded) = (text.as_bytes(), 0);
     while let Some((first, after)) = rest.split_first() {
         let byte = (char::from(*first) == sign).then(|| byte_of(after)).flatten();
+        // Before a blank, `rows=20` is a number.
+        let byte = byte.filter(|byte| *byte != b' ' || after.get(2) != Some(&b' '));
         encoded += usize::from(byte.is_some());
         found.push(byte.unwrap_or(*first));
         rest = if byte.is_some() { &after[2..] } else { after };
@@ -254,6 +256,7 @@ mod tests {
             "read-only, well-known and src/store/mod.rs",
             "it is src/a/b/c/d/e or A_B_C_D_E or theHeronIsFedAt12",
             "getUserById of cache_size",
+            "it takes rows=20 and columns=20 of it",
             "a \\d+ of %zz%zz",
             "das Größte für Ёлка, ρ = ν + 2 μs",
             "%ff%fe",

@@ -16,8 +16,17 @@ const DENYING: &[&str] = &[
     "outdated", "stale", "removed", "obsolete", "production", "prod", "staging", "test", "dev", "windows",
     "linux", "macos", "forget", "forgotten", "del", "delete", "deleted", "remove", "reject", "rejected",
     "drop", "dropped", "discard", "discarded", "retract", "retracted", "revoke", "revoked", "replace",
-    "replaces", "supersedes", "invalid", "undo", "undone",
+    "replaces", "supersedes", "invalid", "undo", "undone", "no", "nope", "if", "unless", "except", "avoid",
+    "bad", "dont", "legacy", "expired", "archived", "disabled", "cancelled", "canceled", "withdrawn",
+    "retired", "fixed", "solved", "resolved", "wontfix", "myth", "question", "monday", "mondays", "tuesday",
+    "tuesdays", "wednesday", "wednesdays", "thursday", "thursdays", "friday", "fridays", "saturday",
+    "saturdays", "sunday", "sundays",
 ];
+/// Names of values that say whether the others hold: by a word of [`DENYING`], or by `false`.
+const STATES: [&str; 2] = ["state", "status"];
+const HOLDING: [&str; 4] = ["valid", "current", "active", "holds"];
+/// Words with which a line begins that compares, searches or deletes its strings.
+const COMPARING: [&str; 9] = ["if", "elif", "while", "unless", "assert", "test", "delete", "grep", "rg"];
 /// Names of values that say what the others are about.
 const TITLES: [&str; 5] = ["title", "name", "key", "subject", "topic"];
 /// Most strings of JSON inside each other that are read.
@@ -58,35 +67,34 @@ fn camel(name: &str) -> impl Iterator<Item = &str> {
 
 /// The string of a text that has no other one: `"…"`, `{"text": "…"}`.
 pub(super) fn sole_string(text: &str) -> Option<String> {
-    let mut strings = strings(text);
+    let mut strings = strings(text)?;
     let is_sole = strings.len() == 1;
     strings.pop().filter(|_| is_sole)
 }
 
-/// The strings of a text that is an object or a list of JSON, over several lines. `None` if it is none.
+/// The strings of a text that is an object or a list of JSON. `None` if it is none.
 pub(super) fn document(text: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
-    let text = text.trim();
-    (text.contains('\n') && collect_json(text, DEPTH_MAX, &mut found)).then_some(found)
+    collect_json(text.trim(), DEPTH_MAX, &mut found).then_some(found)
 }
 
-/// The strings of a line, or of a text, that is a value of JSON or names one.
-pub(super) fn strings(text: &str) -> Vec<String> {
+/// The strings of a line, or of a text, that is a value of JSON or names one. `None` if it is neither.
+pub(super) fn strings(text: &str) -> Option<Vec<String>> {
     let text = text.trim();
     if !text.contains(['"', '\'']) {
-        return Vec::new();
+        return None;
     }
     if let Some(found) = STRING.captures(text) {
-        let holds = found.name("name").is_none_or(|name| !is_denying(name.as_str()));
-        let string = || match found.name("plain") {
+        if found.name("name").is_some_and(|name| is_denying(name.as_str())) {
+            return Some(Vec::new());
+        }
+        let string = match found.name("plain") {
             Some(plain) => Some(plain.as_str().replace("''", "'")),
             None => serde_json::from_str(&found["string"]).ok(),
         };
-        return holds.then(string).flatten().into_iter().collect();
+        return string.map(|string| vec![string]);
     }
-    let mut found = Vec::new();
-    collect_json(text.trim_end_matches(','), DEPTH_MAX, &mut found);
-    found
+    document(text.trim_end_matches(','))
 }
 
 /// Adds the strings of a text that is an object or a list of JSON. Returns whether it is one.
@@ -106,6 +114,7 @@ fn collect(value: Value, depth: usize, found: &mut Vec<String>) {
             }
         }
         Value::Array(values) => values.into_iter().for_each(|value| collect(value, depth, found)),
+        Value::Object(values) if values.iter().any(|(name, value)| says_otherwise(name, value)) => {}
         Value::Object(values) => {
             let mut values: Vec<(String, Value)> =
                 values.into_iter().filter(|(name, _)| is_text(name) || !is_denying(name)).collect();
@@ -123,11 +132,26 @@ fn collect(value: Value, depth: usize, found: &mut Vec<String>) {
     }
 }
 
+/// Whether a member of an object says that the others do not hold: `"status": "expired"`, `"deleted": true`, `"valid": false`.
+fn says_otherwise(name: &str, value: &Value) -> bool {
+    let is_among = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    match value {
+        Value::Bool(true) => !is_text(name) && is_denying(name),
+        Value::Bool(false) => is_among(&HOLDING),
+        Value::String(state) => is_among(&STATES) && is_denying(state),
+        _ => false,
+    }
+}
+
 /// The strings of data in a line, each with its place: a value with its name, a cell, an argument. Those in brackets whose name
 /// denies are left out: `replaced = [ … ]`, `forget( … )`.
 pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
     // Each quote would count the blanks at the beginning anew.
     let begin = line.len() - line.trim_start().len();
+    let mut words = line[begin..].split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    if words.next().is_some_and(|first| COMPARING.iter().any(|word| word.eq_ignore_ascii_case(first))) {
+        return Vec::new();
+    }
     let (mut found, mut from) = (Vec::new(), begin);
     // The open brackets: whether what is inside is denied.
     let mut brackets: Vec<bool> = Vec::new();
@@ -319,6 +343,9 @@ mod tests {
             "{ before: 'The heron is fed' }",
             "assert rule != \"The heron is fed\"",
             "if rule == \"The heron is fed\" then",
+            "if [ \"$rule\" = \"The heron is fed\" ]; then",
+            "DELETE FROM notes WHERE text = 'The heron is fed';",
+            "$ rg -F \"The heron is fed\"",
             "not(\"The heron is fed\")",
             "replaced = ['The heron is fed']",
             "{\"old\":{\"text\":\"The heron is fed\"}}",
@@ -344,6 +371,6 @@ mod tests {
         let inner =
             serde_json::json!({ "content": "It is fed.", "title": "Heron", "old": "It is not." }).to_string();
         let text = serde_json::json!({ "id": 7, "payload": inner }).to_string();
-        assert_eq!(strings(&text), ["Heron", "It is fed."]);
+        assert_eq!(strings(&text).unwrap_or_default(), ["Heron", "It is fed."]);
     }
 }

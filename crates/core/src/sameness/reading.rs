@@ -274,10 +274,12 @@ impl Parts {
     fn read(&mut self, text: &str) {
         self.room = PARTS_MAX;
         let strings = document(text).map(|strings| strings.join("\n\n"));
-        let text = strings.as_deref().unwrap_or(text);
-        let plain = decoded(text);
+        // Data in one line is a part, too. Decoded, it would be no data any more.
+        let line = (strings.is_some() && !text.contains('\n')).then_some(text);
+        let inner = strings.as_deref().unwrap_or(text);
+        let plain = decoded(inner);
         let mut texts: Vec<Cow<'_, str>> = Vec::new();
-        for text in iter::once(text).chain(plain.iter().map(String::as_str)) {
+        for text in line.into_iter().chain([inner]).chain(plain.iter().map(String::as_str)) {
             texts.extend([Cow::Borrowed(text), set_apart(text)]);
         }
         texts.dedup();

@@ -227,7 +227,7 @@ fn behind_what_only_introduces_it() {
     );
     are_read(
         &[
-            " (Nov 1, 2026)", " [as of 2026-11-01]", " (as of November 2026)", " (updated 2026-11-01)",
+            " (Nov 1, 2026)", " [as of 2026-11-01]", " (as of February 2026)", " (updated 2026-11-01)",
             " — Ann", " -- Ann Lee.", " (confirmed)", " [verified]", ", as agreed.", " #ops #deploy",
             " (note)", " - note",
         ]
@@ -306,6 +306,49 @@ fn what_is_only_mentioned_or_restricted_is_another_text() {
         format!("On Windows, {TEXT}"),
         format!("Per day, {TEXT}"),
         format!("We discussed whether it is so and {TEXT}"),
+    ]);
+}
+
+#[test]
+fn what_only_looks_like_a_wrapper_is_another_text() {
+    let question = TEXT.replace("The", "the");
+    are_not_read(
+        &[
+            "A: ", "a = ", "They claim that ", "Claude 4: ", "Team 2: ", "@deprecated ", "@staging: ",
+            "@ann ", "Marketing 2026: ", "According to v1, ", "According to rumours, ", "Market 1, 2026: ",
+        ]
+        .map(|begin| format!("{begin}{TEXT}")),
+    );
+    are_not_read(
+        &[
+            " (Codex)", " (manual)", " (todo)", " (team)", " (when)", " - why", " — Fixed", " — No",
+            " — Never", " - Mondays", " #v2", " #wontfix", " (on 2026-11-01)", " (the team)",
+            " (via Docker)",
+        ]
+        .map(|end| format!("{TEXT}{end}")),
+    );
+    are_not_read(&[
+        format!("Is it agreed that {question}?"),
+        format!("Who told you that {question}?"),
+        format!("<rule status=\"deprecated\">{TEXT}</rule>"),
+        format!("[note env=staging]{TEXT}[/note]"),
+        format!("\\cancel{{{TEXT}}}"),
+        format!("<if>{TEXT}</if>"),
+        serde_json::json!({ "text": TEXT, "valid": false }).to_string(),
+        serde_json::json!({ "rules": [{ "text": TEXT, "status": "superseded" }] }).to_string(),
+        serde_json::json!({ "text": TEXT, "deprecated": true }).to_string(),
+        format!("| rule | state |\n|---|---|\n| {TEXT} | wrong |"),
+        format!("| staging | {TEXT} |"),
+        format!("7\t{TEXT}\tremoved"),
+        format!("if [ \"$rule\" = '{TEXT}' ]; then"),
+        format!("DELETE FROM notes WHERE text = '{TEXT}';"),
+        format!("{TEXT}, and we lowered the limit."),
+        format!("{TEXT}, which has changed."),
+        format!("{TEXT} (the docs disagree)."),
+        format!("{TEXT}, the early ones and the late ones."),
+        format!("{TEXT}, as long as the flag is set."),
+        format!("Provided the flag is set, {TEXT}"),
+        format!("The rule is gone - {TEXT}"),
     ]);
 }
 

@@ -8,7 +8,7 @@ use std::{borrow::Cow, sync::LazyLock};
 use regex::{Captures, Regex};
 
 use super::{
-    compiled,
+    compiled, denies,
     entities::without_entities,
     quoted::{fields, is_denying, sole_string, strings},
 };
@@ -23,18 +23,21 @@ const LABELS: &str = "what|why|where|when|how|who|learned|learnt|lesson|notes?|n
 /// Words that say who speaks, that something is said, and what kind of thing, and nothing about it: `The user told me that …`,
 /// `One more thing: …`, `Policy: …`.
 const SAYING: &str = concat!(
-    r"user|human|assistant|agent|claude|codex|gemini|copilot|cursor|team|we|i|you|they|all|me|us|it|the|a|an|our|my|this|here|is|are|be|",
-    r"have|has|as|to|of|please|just|quick|small|friendly|one|more|another|thing|also|again|key|project|current|new|update|correction|edit|",
+    r"user|human|assistant|agent|claude|codex|gemini|copilot|cursor|team|we|you|they|all|me|us|it|this|here|",
+    r"please|just|quick|small|friendly|one|more|another|thing|also|key|project|current|new|update|correction|edit|",
     r"p\.?s\.?|todo|recap|told|said|says|wrote|know|knows|agreed|agree|discussed|mentioned|documented|established|verified|recall|aware|",
     r"out|i\s+was|self|turns\s+out|keep|bear|in\s+mind|saved|stored|recorded|beachten|merken|bitte|architecture|bugfix|config|",
-    r"concept|manual|procedure|policy|convention|requirement|claim|outcome|evidence|background|",
-    r"root\s+cause|workaround|resolution|action|status"
+    r"concept|manual|procedure|policy|convention|requirement|outcome|evidence|background|",
+    r"root\s+cause|workaround|resolution|status"
 );
+/// Words among these, which end none of them: `A: …` may be one of two ways, and `a = …` a line of code.
+const FILLING: &str = "i|the|a|an|our|my|is|are|be|have|has|as|to|of";
 /// Asides, which a comma parts from what is said: `As we all know, …`, `Actually, …`, `…, as agreed`.
 const ASIDES: &str = concat!(
     r"as\s+(?:(?:we|you|i|they)\s+(?:all\s+)?)?(?:know|said|noted|decided|agreed|discussed|mentioned|documented|expected|established)|",
     r"(?:hi|hello|hey)(?:\s+(?:all|team|everyone|folks|there))?|in\s+(?:addition|fact|short|summary)|for\s+the\s+record|by\s+the\s+way|",
-    r"for\s+your\s+information|according\s+to\s+(?:the\s+|our\s+)?\w+|per\s+(?:the|our)\s+\w+|laut\s+\w+|wie\s+besprochen|",
+    r"(?:according\s+to|per)\s+(?:the|our)\s+(?:docs?|documentation|manual|readme|wiki|team|user)|wie\s+besprochen|",
+    r"for\s+your\s+information|",
     r"apparently|actually|currently|indeed|basically|additionally|furthermore|moreover|besides|finally|now|today|again|still|yes|yep|",
     r"ok|okay|well|btw|iirc|afaik|fyi|thanks|außerdem|zudem|übrigens"
 );
@@ -42,10 +45,11 @@ const ASIDES: &str = concat!(
 const JOINING: &str = r"so|and|but|thus|hence|therefore|also|fyi|btw|psa|iirc|afaik|(?:it\s+)?turns\s+out";
 /// A day, with or without the time: `2026-11-01 10:30`, `01.11.2026`, `Nov 1, 2026`, `November 2026`.
 const DAY: &str = concat!(
-    r"(?:(?:as\s+of|on|stand|vom|am)\s+)?(?:",
+    r"(?:(?:as\s+of|stand|vom)\s+)?(?:",
     r"\d{4}-\d\d-\d\d(?:[T\s]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?",
     r"|\d{1,2}[./]\d{1,2}[./]\d{4}",
-    r"|(?:\d{1,2}\.?\s+)?(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]*\.?",
+    r"|(?:\d{1,2}\.?\s+)?(?:(?:jan|febr?)(?:uary?)?|mar(?:ch)?|märz?|apr(?:il)?|may|mai|jun[ei]?|jul[iy]?|aug(?:ust)?|",
+    r"(?:sept?|nov|de[cz])(?:ember)?|o[ck]t(?:ober)?)\.?",
     r"(?:\s+\d{1,2}(?:st|nd|rd|th)?,?)?\s+\d{4}",
     r")"
 );
@@ -61,7 +65,7 @@ const SIGNS: &str = concat!(
 const ELEMENTS: &str = "a|article|b|blockquote|body|br|center|code|dd|div|dl|dt|em|font|footer|h[1-6]|header|hr|html|i|kbd|li|\
     main|mark|ol|p|pre|q|section|small|span|strong|summary|table|tbody|td|th|thead|tr|tt|u|ul";
 /// Elements that change the meaning of what they enclose.
-const CHANGING: [&str; 7] = ["del", "s", "strike", "sub", "sup", "st", "sout"];
+const CHANGING: [&str; 4] = ["s", "strike", "sub", "sup"];
 /// A line that is only a label, and a label before a statement.
 static LABEL: LazyLock<Regex> = LazyLock::new(|| {
     let mark = r"(?:[>#*+\-\u{2022}]+[ \t]+)*";
@@ -87,28 +91,33 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
         r"|\[(?:info|note|notice|debug|warn(?:ing)?)\]|(?-i:INFO|DEBUG):?)\s+",
         r"|[\u{2460}-\u{249b}\u{2776}-\u{2793}]\s*|\d\u{fe0f}?\u{20e3}\s*",
     );
-    let word = format!("(?:{LABELS}|{SAYING}|{ASIDES}|step|item|point|punkt|schritt)");
-    let label = format!(
-        r"(?:[(\[]|[*_`]*)(?:{word}(?-u:\b)[*_`]*\s*)+{}(?:(?:\s*[:!][*_]*|\s+[-–—]+|[)\]]:?)\s+|\s*(?::=|=>|->|=)\s*|\s+that\s+)",
-        r"(?:\s*#?\d{1,3})?(?:\s*\(\d{4}-\d\d-\d\d\))?"
-    );
-    let date = format!(r"[*_]*[(\[]?{DAY}[)\]]?[*_]*[:,]?[*_]*\s+(?:[-–—|]\s+)?");
+    // Elsewhere a number may be that of a version or a place: `Claude 4: …`, `Team 2: …`.
+    let counted = format!("(?:{LABELS}|step|item|point|punkt|schritt)");
+    let word = format!("(?:{counted}|{SAYING}|{ASIDES})");
+    let last =
+        format!(r"(?:{word}(?-u:\b)[*_`]*|{counted}[*_`]*\s*#?\d{{1,3}})(?:\s*\(\d{{4}}-\d\d-\d\d\))?");
+    let ends = r"(?:(?:\s*[:!][*_]*|\s+[-–—]+|[)\]]:?)\s+|\s*(?::=|=>|->|=)\s*|\s+that\s+)";
+    let label = format!(r"(?:[(\[]|[*_`]*)(?:(?:{word}|{FILLING})(?-u:\b)[*_`]*\s*)*{last}{ends}");
+    let date = format!(r"[*_]*[(\[]?(?:(?:on|am)\s+)?{DAY}[)\]]?[*_]*[:,]?[*_]*\s+(?:[-–—|]\s+)?");
+    let address = format!(r"@(?:{SAYING})[:,]?\s+");
     let capital = r"(?:-|\d{1,3}(?:\.\d{1,3})+\s+)(?P<kept>(?-i:\p{Lu}\p{Ll}))";
     compiled(&format!(
-        r"(?i)\A(?:(?:{LINE_MARK})\s+|\\item\s+|{item}|{date}|{SIGNS}|{label}|(?:{JOINING}),?\s+|(?:{ASIDES}),\s+|@\w+[:,]?\s+|{capital})"
+        r"(?i)\A(?:(?:{LINE_MARK})\s+|\\item\s+|{item}|{date}|{SIGNS}|{label}|(?:{JOINING}),?\s+|(?:{ASIDES}),\s+|{address}|{capital})"
     ))
 });
+/// Words of a note at the end of a text. Other words there may restrict it: `X (manual)`, `X (Codex)`, `X (to do)`.
+const CONFIRMING: &str = "notes?|info|important|reminder|decided|agreed|discussed|mentioned|documented|established|verified|\
+    confirmed|saved|stored|recorded|updated|noted|true|valid|still";
 /// The longest note at the end of a text, in characters.
 const TAIL_CHARS_MAX: usize = 200;
 /// What a text ends with: where, when and by whom it is written, too, what it is, or a sign. `X (see #12).`, `X [1]`,
 /// `X (as of 2026-11-01)`, `X (confirmed)`, `X, as agreed`, `X ✅`, `X #topic`, `X — Ann`
 static TAIL: LazyLock<Regex> = LazyLock::new(|| {
     let source = concat!(
-        r"(?:see|cf\.?|ref\.?|via|siehe|vgl\.?|source|quelle):?\s+",
-        r"(?:(?:also|auch|issue|pr|page|section|commit|ticket|docs?)\s+)?[^\s()\[\]]{1,120}"
+        r"(?:see|cf\.?|ref\.?|siehe|vgl\.?|source|quelle):?\s+",
+        r"(?:(?:also|auch|issue|pr|page|section|commit|ticket|docs?)\s+)?[^\s()\[\]]+"
     );
-    let word = format!("(?:{LABELS}|{SAYING}|{ASIDES}|updated|noted|true|valid|still)");
-    let words = format!(r"(?:{word}(?-u:\b):?\s*)");
+    let words = format!(r"(?:(?:{ASIDES}|{CONFIRMING})(?-u:\b):?\s*)");
     let name =
         r"(?:#\p{Alphabetic}[\w-]*\s*)+|(?:[–—]\s*|--?\s+)(?-i:\p{Lu}\p{L}+(?:\s\p{Lu}\p{L}*\.?){0,2})";
     compiled(&format!(
@@ -125,9 +134,13 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// An element of any name around a whole text: `<note>…</note>`, `[quote]…[/quote]`; and a command: `\textbf{…}`.
 static ENCLOSED: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r"(?s)^\s*[<\[]([A-Za-z][\w-]*)(?:[\s=][^<>\[\]]*)?[>\]](.*)[<\[]/([A-Za-z][\w-]*)\s*[>\]]\s*$")
+    compiled(concat!(
+        r"(?s)^\s*[<\[](?P<name>[A-Za-z][\w-]*)(?:[\s=](?P<attributes>[^<>\[\]]*))?[>\]]",
+        r"(?P<inside>.*)[<\[]/(?P<last>[A-Za-z][\w-]*)\s*[>\]]\s*$"
+    ))
 });
-static COMMAND: LazyLock<Regex> = LazyLock::new(|| compiled(r"(?s)^\s*\\([A-Za-z]+)\{(.*)\}[.!]?\s*$"));
+static COMMAND: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?s)^\s*\\(?:text[a-z]{2}|emph|underline)\{(?P<inside>.*)\}[.!]?\s*$"));
 /// What was struck out: it is not said.
 static STRUCK: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"(?is)<(?:del|s|strike)(?:\s[^<>]*)?>[^<>]*</(?:del|s|strike)\s*>|~~[^~\s](?:[^~\n]*[^~\s])?~~")
@@ -170,18 +183,12 @@ pub(super) fn without_tail(text: &str) -> Option<String> {
             _ => !c.is_ascii() && !c.is_alphanumeric(),
         };
         let Some(found) = may_begin.then(|| TAIL.captures(&text[end + at..])).flatten() else { continue };
-        let denies = found.name("name").is_some_and(|name| is_denying(name.as_str()));
+        let restricts = |name: &str| is_denying(name) || denies(name) || name.contains(char::is_numeric);
+        let is_other = found.name("name").is_some_and(|name| restricts(name.as_str()));
         let bare = format!("{}{}", text[..end + at].trim_end(), &found["stop"]);
-        return (!denies && !text[..end + at].trim().is_empty()).then_some(bare);
+        return (!is_other && !text[..end + at].trim().is_empty()).then_some(bare);
     }
     None
-}
-
-fn replaced(wrapper: &Regex, text: &str, kept: &str) -> Option<String> {
-    match wrapper.replace(text, kept) {
-        Cow::Owned(bare) if !bare.trim().is_empty() => Some(bare),
-        _ => None,
-    }
 }
 
 /// A text without its outermost wrapper. `None` if it has none, or nothing else.
@@ -191,7 +198,15 @@ pub(super) fn peeled(text: &str) -> Option<String> {
         .or_else(|| enclosed(text).or_else(|| fenced(text)).or_else(|| emphasised(text)).map(str::to_owned))
         .or_else(|| unquoted(text))
         .filter(|bare| !bare.trim().is_empty())
-        .or_else(|| replaced(&MARK, text, "$kept"))
+        .or_else(|| without_mark(text))
+}
+
+/// A text without what it begins with. `None` if that is nothing, or all, or makes it a question: `Is it agreed that …?`
+fn without_mark(text: &str) -> Option<String> {
+    let Cow::Owned(bare) = MARK.replace(text, "$kept") else { return None };
+    let mark = text.strip_suffix(bare.as_str()).unwrap_or_default();
+    let asks = text.ends_with('?') && mark.trim_end().to_lowercase().ends_with("that");
+    (!asks && !bare.trim().is_empty()).then_some(bare)
 }
 
 /// What is inside the emphasis of a whole text: `_…_`, `**…**`, `== … ==`.
@@ -209,11 +224,15 @@ fn enclosed(text: &str) -> Option<&str> {
     {
         return Some(bare);
     }
-    let found = ENCLOSED.captures(text).or_else(|| COMMAND.captures(text))?;
-    let name = found.get(1)?.as_str();
-    let is_same = found.get(3).is_none_or(|last| last.as_str().eq_ignore_ascii_case(name));
-    let holds = !is_denying(name) && !CHANGING.iter().any(|known| known.eq_ignore_ascii_case(name));
-    (is_same && holds).then_some(found.get(2)?.as_str())
+    if let Some(found) = COMMAND.captures(text) {
+        return found.name("inside").map(|inside| inside.as_str());
+    }
+    let found = ENCLOSED.captures(text)?;
+    let (name, last) = (found.name("name")?.as_str(), found.name("last")?.as_str());
+    let is_denied = |part: &str| found.name(part).is_some_and(|part| is_denying(part.as_str()));
+    let changes = CHANGING.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let holds = !changes && !is_denied("name") && !is_denied("attributes");
+    (holds && name.eq_ignore_ascii_case(last)).then_some(found.name("inside")?.as_str())
 }
 
 /// What is inside the fence around a whole text.
@@ -243,12 +262,11 @@ pub fn set_apart(text: &str) -> Cow<'_, str> {
     let has_table = ["-|", "- |"].iter().any(|rule| text.contains(rule));
     let mut apart = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let strings = strings(line);
-        if strings.is_empty() {
-            apart_in(line, has_table, &mut apart);
-        }
-        for string in strings {
-            apart.extend(["\n\n", string.as_str(), "\n\n"]);
+        match strings(line) {
+            Some(strings) => {
+                strings.iter().for_each(|string| apart.extend(["\n\n", string.as_str(), "\n\n"]))
+            }
+            None => apart_in(line, has_table, &mut apart),
         }
     }
     Cow::Owned(if has_wrappers(&apart) { without_wrappers(&apart, "\n\n") } else { apart })
@@ -269,7 +287,12 @@ fn apart_in(line: &str, is_in_table: bool, apart: &mut String) {
 /// files with separated values, which put no blank behind the sign between them.
 fn cells(line: &str, is_in_table: bool) -> Cow<'_, str> {
     let has_bar = line.trim_start().starts_with('|') || is_in_table && line.contains(" | ");
-    let is_row = line.contains('\t') || has_bar;
+    // One that says `wrong` or `staging` in a cell of its own only mentions the others.
+    let is_denied = || {
+        let mut cells = line.split(['|', '\t']).map(str::trim);
+        cells.any(|cell| cell.chars().all(char::is_alphabetic) && is_denying(cell))
+    };
+    let is_row = (line.contains('\t') || has_bar) && !is_denied();
     let line = if is_row { Cow::Owned(line.replace(['|', '\t'], "\n\n")) } else { Cow::Borrowed(line) };
     if line.contains([',', ';']) { Cow::Owned(separated(&line)) } else { line }
 }
