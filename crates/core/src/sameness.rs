@@ -2,10 +2,9 @@
 //! number, a version, a sign, a negation or an identifier.
 //!
 //! A text is brought into a form ([`form`]) by rules on its signs ([`signs`]). It is read with and without what may wrap it
-//! ([`wrappers`], [`quoted`]) and as it may be encoded ([`decoded`]), whole and in parts ([`reading`], [`clauses`]); what is read
+//! ([`wrappers`], [`quoted`]) and as it may be encoded ([`decoded`]), whole and in parts ([`reading`]); what is read
 //! is compared with what is noted of texts that no longer hold.
 
-mod clauses;
 mod containment;
 mod decoded;
 mod entities;

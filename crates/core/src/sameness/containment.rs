@@ -43,11 +43,6 @@ pub fn denies(text: &str) -> bool {
     words(text).iter().any(|word| NEGATIONS.contains(&word.as_str()))
 }
 
-/// Whether a text has something in which statements may differ: a number, a version, a sign, a name or a negation.
-pub(super) fn is_decisive(text: &str) -> bool {
-    Sentence { raw: text, words: words(text) }.is_significant()
-}
-
 /// A sentence, or a line of its own such as an item of a list.
 struct Sentence<'a> {
     raw: &'a str,

@@ -8,7 +8,6 @@ use std::{array, borrow::Cow, collections::BTreeSet, iter};
 
 use super::{
     NAMING_WORDS_MIN,
-    clauses::clauses,
     containment::pieces,
     decoded::decoded,
     form::{self, Form, exact_by, normal_by, stored, stored_exact},
@@ -288,10 +287,6 @@ impl Parts {
             text.split("\n\n").chain(text.lines()).chain(sentences).for_each(|raw| {
                 self.add(raw.trim(), Spelled::of);
             });
-        }
-        for text in &texts {
-            let sentences = pieces(text).into_iter();
-            sentences.flat_map(clauses).for_each(|raw| self.add(raw, Spelled::in_row));
         }
         for text in &texts {
             self.add_rows(text);

@@ -236,18 +236,6 @@ fn behind_what_only_introduces_it() {
 }
 
 #[test]
-fn joined_to_others() {
-    are_read(&[
-        format!("The queue was empty and {TEXT}"),
-        format!("The queue was empty, and {TEXT}."),
-        format!("The queue was empty — {TEXT}"),
-        format!("The queue was empty ({TEXT})."),
-        format!("{TEXT}, and the queue was empty."),
-        format!("- We met there again, {TEXT}, as everybody knew."),
-    ]);
-}
-
-#[test]
 fn in_letters_and_signs_that_look_alike() {
     are_read(&[
         TEXT.replace('o', "о"),
