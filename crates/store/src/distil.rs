@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Variables};
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    arrangement::TABLE as ARRANGEMENTS,
     changes::{CommitScript, NewEvent, Part},
     history,
-    read::{Vars, Walk, one, take},
+    read::{Vars, Walk, one},
     row::{Put, datetime, held, malformed, memory_id, memory_record, own_key, small, timestamp, unsigned},
     statement::{self, Statement},
 };
@@ -357,20 +356,25 @@ impl DistilRuns<'_> {
             count: i64,
         }
         #[derive(SurrealValue)]
-        struct Count {
-            count: i64,
+        struct Counts {
+            candidates: Vec<Counted>,
+            sessions: Vec<Counted>,
+            dropped: Vec<DroppedRow>,
+            arrangements: Vec<Counted>,
+            corroborated: i64,
         }
-        let mut results = self.0.engine()?.run(statement::CANDIDATE_COUNTS, Variables::new()).await?;
-        let mut of_state = |table, index| {
-            let rows = take::<Counted>(table, &mut results, index)?;
-            let counts = rows.into_iter().map(|row| (row.state, unsigned(row.count)));
-            Ok::<BTreeMap<String, u64>, StoreError>(counts.collect())
+        let rows: Vec<Counts> = self.0.values(TABLE, statement::CANDIDATE_COUNTS, Vars::new()).await?;
+        let Some(counts) = one(rows) else { return Ok(DistilCounts::default()) };
+        let by_state = |rows: Vec<Counted>| {
+            rows.into_iter().map(|row| (row.state, unsigned(row.count))).collect::<BTreeMap<String, u64>>()
         };
-        let (candidates, sessions) = (of_state(TABLE, 0)?, of_state(RUNS, 1)?);
-        let arrangements = of_state(ARRANGEMENTS, 3)?;
-        let dropped = take::<DroppedRow>(RUNS, &mut results, 2)?;
-        let dropped = dropped.into_iter().map(|row| (row.reason, unsigned(row.count))).collect();
-        let corroborated = one(take::<Count>(TABLE, &mut results, 4)?).map_or(0, |row| unsigned(row.count));
-        Ok(DistilCounts { candidates, sessions, dropped, arrangements, corroborated })
+        let dropped = counts.dropped.into_iter().map(|row| (row.reason, unsigned(row.count))).collect();
+        Ok(DistilCounts {
+            candidates: by_state(counts.candidates),
+            sessions: by_state(counts.sessions),
+            dropped,
+            arrangements: by_state(counts.arrangements),
+            corroborated: unsigned(counts.corroborated),
+        })
     }
 }

@@ -161,7 +161,8 @@ impl Vault {
             report.skip(&place, why);
             is_free = false;
         }
-        if ours.is_empty()
+        if is_free
+            && ours.is_empty()
             && copies.len() == 1
             && copies.iter().all(|(place, _)| is_retitled(place, id, &target))
         {
