@@ -11,7 +11,7 @@ use cerebro_durable as durable;
 
 /// The format of the index, raised whenever the schema or the tokenizer changes: an index of another format is
 /// rebuilt.
-const FORMAT: u64 = 7;
+const FORMAT: u64 = 6;
 const FILE: &str = "cerebro-index.json";
 
 /// What the mark says about an index that is about to be opened.
