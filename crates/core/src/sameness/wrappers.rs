@@ -262,11 +262,12 @@ pub fn set_apart(text: &str) -> Cow<'_, str> {
     let has_table = ["-|", "- |"].iter().any(|rule| text.contains(rule));
     let mut apart = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        match strings(line) {
-            Some(strings) => {
-                strings.iter().for_each(|string| apart.extend(["\n\n", string.as_str(), "\n\n"]))
-            }
-            None => apart_in(line, has_table, &mut apart),
+        let Some(strings) = strings(line) else {
+            apart_in(line, has_table, &mut apart);
+            continue;
+        };
+        for string in &strings {
+            apart.extend(["\n\n", string.as_str(), "\n\n"]);
         }
     }
     Cow::Owned(if has_wrappers(&apart) { without_wrappers(&apart, "\n\n") } else { apart })
