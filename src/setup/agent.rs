@@ -148,7 +148,12 @@ impl Agent {
 
     /// The files that setup can edit; the one with the server's entry comes first.
     pub fn targets(&self, folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-        (self.targets)(folders, invocation)
+        let mut targets = (self.targets)(folders, invocation);
+        // Two homes may set up one agent: each restores what it found.
+        for target in &mut targets {
+            target.backup.as_mut_os_string().push(invocation.home_suffix());
+        }
+        targets
     }
 }
 
@@ -174,9 +179,9 @@ fn claude_code(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
         |line| json!({ "type": "command", "command": line, "async": true, "timeout": HOOK_SECONDS }),
     );
     vec![
-        target(servers, Format::Json, [server(&["mcpServers"], entry)]),
-        target(folder.join("settings.json"), Format::Json, rules.chain(hooks).chain(journal)),
-        target(folder.join("CLAUDE.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+        Target::new(servers, Format::Json, [server(&["mcpServers"], entry)]),
+        Target::new(folder.join("settings.json"), Format::Json, rules.chain(hooks).chain(journal)),
+        Target::new(folder.join("CLAUDE.md"), Format::Block, [instructions(INSTRUCTIONS)]),
     ]
 }
 
@@ -202,9 +207,9 @@ fn codex(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     );
     let config = [server(&["mcp_servers"], entry)].into_iter().chain(rules);
     vec![
-        target(folder.join("config.toml"), Format::Toml, config),
-        target(folder.join("hooks.json"), Format::Json, hooks.chain(journal)),
-        target(folder.join("AGENTS.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+        Target::new(folder.join("config.toml"), Format::Toml, config),
+        Target::new(folder.join("hooks.json"), Format::Json, hooks.chain(journal)),
+        Target::new(folder.join("AGENTS.md"), Format::Block, [instructions(INSTRUCTIONS)]),
     ]
 }
 
@@ -235,8 +240,8 @@ fn gemini_cli(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let own = [server(&["mcpServers"], entry), trust].into_iter();
     let settings = own.chain(rules).chain(hooks).chain(journal);
     vec![
-        target(folder.join("settings.json"), Format::Json, settings),
-        target(folder.join("GEMINI.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+        Target::new(folder.join("settings.json"), Format::Json, settings),
+        Target::new(folder.join("GEMINI.md"), Format::Block, [instructions(INSTRUCTIONS)]),
     ]
 }
 
@@ -253,22 +258,22 @@ fn opencode(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let [plugin, journal] =
         [OPENCODE_PLUGIN, OPENCODE_JOURNAL].map(|text| text.replace("[/* COMMAND */]", &command));
     vec![
-        target(
+        Target::new(
             existing(&folder, ["opencode.json", "opencode.jsonc"]),
             Format::Json,
             [server(&["mcp"], entry)].into_iter().chain(rules),
         ),
-        target(
+        Target::new(
             folder.join("plugins/cerebro.ts"),
             Format::Whole,
             [Piece { part: Part::Hooks, content: Content::Text(plugin) }],
         ),
-        target(
+        Target::new(
             folder.join("plugins/cerebro-journal.ts"),
             Format::Whole,
             [Piece { part: Part::Journal, content: Content::Text(journal) }],
         ),
-        target(folder.join("AGENTS.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+        Target::new(folder.join("AGENTS.md"), Format::Block, [instructions(INSTRUCTIONS)]),
     ]
 }
 
@@ -280,8 +285,8 @@ fn cursor(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
         hooks(HookAgent::Cursor, invocation, |_, line| json!({ "command": line, "timeout": HOOK_SECONDS }));
     let hooks = [Piece { part: Part::Hooks, content: version }].into_iter().chain(hooks);
     vec![
-        target(folder.join("mcp.json"), Format::Json, [server(&["mcpServers"], entry)]),
-        target(folder.join("hooks.json"), Format::Json, hooks),
+        Target::new(folder.join("mcp.json"), Format::Json, [server(&["mcpServers"], entry)]),
+        Target::new(folder.join("hooks.json"), Format::Json, hooks),
     ]
 }
 
@@ -294,8 +299,8 @@ fn vscode(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
         "---\napplyTo: '**'\ndescription: Memory with Cerebro, {WRITTEN_BY}setup vscode`\n---\n\n{INSTRUCTIONS}"
     );
     vec![
-        target(folder.join("mcp.json"), Format::Json, [server(&["servers"], entry)]),
-        target(folder.join("prompts/cerebro.instructions.md"), Format::Whole, [instructions(&text)]),
+        Target::new(folder.join("mcp.json"), Format::Json, [server(&["servers"], entry)]),
+        Target::new(folder.join("prompts/cerebro.instructions.md"), Format::Whole, [instructions(&text)]),
     ]
 }
 
@@ -303,8 +308,8 @@ fn windsurf(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
     let folder = folders.home(".codeium/windsurf");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     vec![
-        target(folder.join("mcp_config.json"), Format::Json, [server(&["mcpServers"], entry)]),
-        target(folder.join("memories/global_rules.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+        Target::new(folder.join("mcp_config.json"), Format::Json, [server(&["mcpServers"], entry)]),
+        Target::new(folder.join("memories/global_rules.md"), Format::Block, [instructions(INSTRUCTIONS)]),
     ]
 }
 
@@ -321,11 +326,7 @@ fn zed(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
         },
     });
     let pieces = [server(&["context_servers"], entry)].into_iter().chain(rules);
-    vec![target(folders.config().join("zed/settings.json"), Format::Json, pieces)]
-}
-
-fn target(path: PathBuf, format: Format, pieces: impl IntoIterator<Item = Piece>) -> Target {
-    Target { path, format, pieces: pieces.into_iter().collect() }
+    vec![Target::new(folders.config().join("zed/settings.json"), Format::Json, pieces)]
 }
 
 /// The first of these files that exists, otherwise the first.

@@ -111,25 +111,17 @@ pub fn remove_empty(mut folders: Vec<PathBuf>) {
     }
 }
 
-/// The path of a file's backup, which contains the text before the first setup.
-pub fn backup_of(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".cerebro-backup");
-    path.with_file_name(name)
-}
-
 /// Writes the backup of a file, with the permissions of the file.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn back_up(path: &Path, text: &str) -> Result<(), SetupError> {
-    let backup = backup_of(path);
+pub fn back_up(path: &Path, backup: &Path, text: &str) -> Result<(), SetupError> {
     let written =
-        Draft::begin(&backup, Kind::Own).map(|draft| draft.with_mode_of(path)).and_then(|mut draft| {
+        Draft::begin(backup, Kind::Own).map(|draft| draft.with_mode_of(path)).and_then(|mut draft| {
             draft.write_all(text.as_bytes())?;
             draft.finish()
         });
-    written.map_err(|source| SetupError::Unwritable { path: backup, source })
+    written.map_err(|source| SetupError::Unwritable { path: backup.to_owned(), source })
 }
 
 #[cfg(test)]

@@ -2,12 +2,8 @@
 //! session, and shell completions. Cerebro writes these files whole, and plans, records and removes them like those
 //! of agents.
 
-use std::path::Path;
-
-use sha2::{Digest, Sha256};
-
 use super::block::WRITTEN_BY;
-use super::piece::{Content, Format, Part, Piece, Target};
+use super::piece::Target;
 use super::user_folders::{Invocation, UserFolders};
 
 /// The name of the record of the service's file.
@@ -35,7 +31,7 @@ impl Shell {
             Self::Zsh => data.join("zsh/site-functions/_cerebro"),
             Self::Fish => folders.config().join("fish/completions/cerebro.fish"),
         };
-        whole(&path, self.marked(script))
+        Target::whole(&path, self.marked(script))
     }
 
     /// The script with the mark on a line of its own. The first line of a zsh script must stay the first.
@@ -64,17 +60,17 @@ impl Service {
     /// The service of one home. For the default home its name is plain. For another home it includes a hash of the
     /// path, so that two homes do not share a file.
     pub fn of(folders: &UserFolders, invocation: &Invocation) -> Self {
-        let suffix = invocation.home.as_deref().map(short_hash).unwrap_or_default();
+        let suffix = invocation.home_suffix();
         let words = invocation.words(&["daemon", "run"]);
         if cfg!(target_os = "macos") {
             let name = format!("cerebro.daemon{suffix}");
             let path = folders.home(&format!("Library/LaunchAgents/{name}.plist"));
-            let target = whole(&path, launch_agent(&name, &words));
+            let target = Target::whole(&path, launch_agent(&name, &words));
             Self { name, target }
         } else {
             let name = format!("cerebro{suffix}.service");
             let path = folders.config().join("systemd/user").join(&name);
-            Self { target: whole(&path, unit(&words)), name }
+            Self { target: Target::whole(&path, unit(&words)), name }
         }
     }
 
@@ -102,16 +98,6 @@ impl Service {
 
 fn order(words: &[&str]) -> Order {
     words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-fn whole(path: &Path, text: String) -> Target {
-    let piece = Piece { part: Part::Machine, content: Content::Text(text) };
-    Target { path: path.to_owned(), format: Format::Whole, pieces: vec![piece] }
-}
-
-fn short_hash(home: &Path) -> String {
-    let digest = Sha256::digest(home.as_os_str().as_encoded_bytes());
-    format!("-{}", cerebro_core::text::hex(&digest[..4]))
 }
 
 /// A systemd unit. A daemon that finds another one serving ends with 3, which is not a failure. One that is idle or
@@ -217,7 +203,11 @@ mod tests {
     fn another_home_has_a_service_of_its_own() {
         let folders = UserFolders::of("/u".into());
         let of = |home: Option<&str>| {
-            Service::of(&folders, &Invocation { program: "/c".into(), home: home.map(Into::into) }).name
+            Service::of(
+                &folders,
+                &Invocation { program: "/c".into(), home: home.map(Into::into), former: None },
+            )
+            .name
         };
         assert_ne!(of(None), of(Some("/h")));
         assert_ne!(of(Some("/h")), of(Some("/i")));

@@ -88,37 +88,39 @@ impl Content {
 pub enum Mark {
     /// It is equal to the value that setup writes.
     Value,
-    /// It has a command that runs Cerebro with these words: this program, or another one of the name `cerebro`.
-    Command { program: PathBuf, words: Vec<String> },
+    /// It has a command that runs Cerebro with these words: this program, the one that the last setup wrote, or another
+    /// one of the name `cerebro`.
+    Command { programs: Vec<PathBuf>, words: Vec<String> },
 }
 
 impl Mark {
     /// The mark of a command with these words, from any home.
     pub fn of_command(invocation: &Invocation, words: &[&str]) -> Self {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Self::Command { program: invocation.program.clone(), words }
+        Self::Command { programs: invocation.programs().cloned().collect(), words }
     }
 
     /// Whether an element, of which setup writes `value`, has the mark.
     pub fn is_on(&self, element: &Value, value: &Value) -> bool {
         match self {
             Self::Value => element == value,
-            Self::Command { program, words } => {
-                commands(element).iter().any(|command| is_cerebros(command, program, words))
+            Self::Command { programs, words } => {
+                commands(element).iter().any(|command| is_cerebros(command, programs, words))
             }
         }
     }
 }
 
 /// Whether a command runs Cerebro with these words.
-fn is_cerebros(command: &[String], program: &Path, words: &[String]) -> bool {
+fn is_cerebros(command: &[String], programs: &[PathBuf], words: &[String]) -> bool {
     let Some((run, rest)) = command.split_first() else { return false };
     let run = Path::new(run);
     let rest = match rest {
         [flag, _, rest @ ..] if flag == "--home" => rest,
         rest => rest,
     };
-    (run == program || run.file_name().is_some_and(|name| name == PROGRAM)) && rest == words
+    (programs.iter().any(|program| run == program) || run.file_name().is_some_and(|name| name == PROGRAM))
+        && rest == words
 }
 
 /// The commands anywhere in a value, as words. Version 0.1.0 wrote the arguments as a list beside the program.
@@ -152,6 +154,8 @@ pub struct Piece {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     pub path: PathBuf,
+    /// Where its text before the first setup from this home is kept.
+    pub backup: PathBuf,
     pub format: Format,
     pub pieces: Vec<Piece>,
 }
@@ -239,6 +243,18 @@ impl Format {
 }
 
 impl Target {
+    /// A file with its pieces.
+    pub fn new(path: PathBuf, format: Format, pieces: impl IntoIterator<Item = Piece>) -> Self {
+        let backup = path.with_added_extension("cerebro-backup");
+        Self { path, backup, format, pieces: pieces.into_iter().collect() }
+    }
+
+    /// A file that Cerebro writes whole and that is not an agent's.
+    pub fn whole(path: &Path, text: String) -> Self {
+        let piece = Piece { part: Part::Machine, content: Content::Text(text) };
+        Self::new(path.to_owned(), Format::Whole, [piece])
+    }
+
     /// The pieces whose part is wanted.
     pub fn pieces_of(&self, wanted: impl Fn(Part) -> bool) -> Vec<&Piece> {
         self.pieces.iter().filter(|piece| wanted(piece.part)).collect()
@@ -279,13 +295,18 @@ mod tests {
 
     #[test]
     fn a_hook_is_ours_if_its_program_is() {
-        let invocation = Invocation { program: "/opt/memory tool".into(), home: None };
+        let invocation = Invocation {
+            program: "/opt/memory tool".into(),
+            former: Some("/opt/before/it was moved".into()),
+            home: None,
+        };
         let mark = Mark::of_command(&invocation, &["hook", "codex", "Stop"]);
         let is_ours = |element: Value| mark.is_on(&element, &json!({}));
         for line in [
             "cerebro hook codex Stop",
             "/usr/bin/cerebro --home '/h x' hook codex Stop",
             "'/opt/memory tool' hook codex Stop",
+            "'/opt/before/it was moved' hook codex Stop",
             "\"/opt/memory tool\" hook codex Stop",
         ] {
             assert!(is_ours(json!({ "command": line })), "{line}");
@@ -313,7 +334,7 @@ mod tests {
     #[test]
     fn a_command_of_somebody_else_in_the_same_group_stays() {
         let path = vec!["hooks".to_owned(), "Stop".to_owned()];
-        let invocation = Invocation { program: "/x/cerebro".into(), home: None };
+        let invocation = Invocation { program: "/x/cerebro".into(), ..Invocation::default() };
         let words = ["hook", "codex", "Stop"];
         let value = json!({ "hooks": [{ "type": "command", "command": invocation.line(&words) }] });
         let mark = Mark::of_command(&invocation, &words);

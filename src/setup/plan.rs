@@ -19,6 +19,8 @@ const SHOWN_LINES: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub path: PathBuf,
+    /// Where the text without Cerebro's pieces is kept.
+    backup: PathBuf,
     pub before: Option<String>,
     pub after: Option<String>,
     /// The text without Cerebro's pieces, for restoring; `None` if the file did not exist.
@@ -30,8 +32,20 @@ pub struct Change {
 impl Change {
     /// No change.
     fn none(target: &Target, text: Option<String>) -> Self {
-        let (before, after, base) = (text.clone(), text.clone(), text);
-        Self { path: target.path.clone(), before, after, base, folders: Vec::new() }
+        Self::of(target, None, text.clone(), text.clone(), text)
+    }
+
+    /// The change of a target.
+    fn of(
+        target: &Target,
+        recorded: Option<&FileRecord>,
+        before: Option<String>,
+        after: Option<String>,
+        base: Option<String>,
+    ) -> Self {
+        let folders = recorded.map(|recorded| recorded.folders.clone()).unwrap_or_default();
+        let (path, backup) = (target.path.clone(), target.backup.clone());
+        Self { path, backup, before, after, base, folders }
     }
 
     /// The change, if the file can be written.
@@ -110,8 +124,7 @@ pub fn plan_setup(
             target.format.put(&without, &put).map_err(|error| SetupError::piece(&target.path, error))?;
         let gone = base.is_none() && target.format.is_blank(&with);
         let after = (before.is_some() || !with.is_empty()).then_some(with).filter(|_| !gone);
-        let folders = recorded.map(|recorded| recorded.folders.clone()).unwrap_or_default();
-        Change { path: target.path.clone(), before, after, base, folders }.checked()
+        Change::of(target, recorded, before, after, base).checked()
     };
     targets.iter().map(plan).collect()
 }
@@ -126,8 +139,6 @@ pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<C
     let plan = |target: &Target| -> Result<Change, SetupError> {
         let recorded = record.and_then(|record| record.file(&target.path));
         let before = file::read(&target.path)?;
-        let path = target.path.clone();
-        let folders = recorded.map(|recorded| recorded.folders.clone()).unwrap_or_default();
         // If there is a record, a file that is not in it has none of the pieces.
         let Some(text) = before.clone().filter(|_| recorded.is_some() || record.is_none()) else {
             return Ok(Change::none(target, before));
@@ -135,7 +146,7 @@ pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<C
         let base = base_of(target, recorded, Some(&text), server)?;
         let was_made = recorded.is_some_and(|recorded| !recorded.existed);
         let after = base.clone().filter(|base| !(was_made && target.format.is_blank(base)));
-        Change { path, before, after, base, folders }.checked()
+        Change::of(target, recorded, before, after, base).checked()
     };
     targets.iter().map(plan).collect()
 }
@@ -289,7 +300,7 @@ fn base_of(
         let is_made = target.format == Format::Whole && without != text;
         return Ok((!is_made).then_some(without));
     };
-    let original = if recorded.existed { file::read(&file::backup_of(&target.path))? } else { None };
+    let original = if recorded.existed { file::read(&target.backup)? } else { None };
     let is_untouched = digest(text) == recorded.digest;
     if is_untouched && (original.is_some() || !recorded.existed) {
         return Ok(original);
@@ -330,7 +341,7 @@ fn write_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError
             continue;
         };
         if let Some(base) = &change.base {
-            file::back_up(&change.path, base)?;
+            file::back_up(&change.path, &change.backup, base)?;
         }
         let mut folders = change.folders.clone();
         let written = file::write(&change.path, after, change.before.as_deref());
@@ -338,7 +349,7 @@ fn write_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError
             && change.before == change.base
         {
             // The file has nothing of Cerebro's, so the backup is of no use. If it stays, it does no harm.
-            let _ = file::remove(&file::backup_of(&change.path), base);
+            let _ = file::remove(&change.backup, base);
         }
         folders.extend(written?);
         let existed = change.base.is_some();
@@ -368,7 +379,6 @@ fn write_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<PathBuf>
     let mut backups = Vec::new();
     for change in changes {
         if record.file(&change.path).is_none() && !change.is_any() {
-            // A backup may belong to the setup of another home.
             continue;
         }
         match &change.after {
@@ -376,10 +386,9 @@ fn write_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<PathBuf>
             Some(after) => drop(file::write(&change.path, after, change.before.as_deref())?),
             None => remove(change)?,
         }
-        let backup = file::backup_of(&change.path);
-        match file::read(&backup)? {
-            Some(text) if change.after.as_ref() == Some(&text) => file::remove(&backup, &text)?,
-            Some(_) => backups.push(backup),
+        match file::read(&change.backup)? {
+            Some(text) if change.after.as_ref() == Some(&text) => file::remove(&change.backup, &text)?,
+            Some(_) => backups.push(change.backup.clone()),
             None => {}
         }
         record.files.retain(|recorded| recorded.path != change.path);

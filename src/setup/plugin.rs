@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn the_packages_have_the_hooks_of_setup() {
         let folders = UserFolders::of(PathBuf::from("/home/user"));
-        let invocation = Invocation { program: PathBuf::from("cerebro"), home: None };
+        let invocation = Invocation { program: PathBuf::from("cerebro"), ..Invocation::default() };
         let packages = [
             (Agent::ClaudeCode, include_str!("../../packaging/claude-code/cerebro/hooks/hooks.json")),
             (Agent::Codex, include_str!("../../packaging/codex/cerebro/hooks/hooks.json")),

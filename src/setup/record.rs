@@ -25,6 +25,9 @@ pub struct FileRecord {
 pub struct Record {
     /// The parts that the last setup put in.
     pub parts: Vec<String>,
+    /// The program whose path it wrote; `None` in a record of an earlier build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
     pub files: Vec<FileRecord>,
     /// Folders that were created for removed files and now contain other files, because agents share folders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

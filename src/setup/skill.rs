@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::block::WRITTEN_BY;
-use super::piece::{Content, Format, Part, Piece, PieceError, Target};
+use super::piece::{PieceError, Target};
 use super::record::{Record, digest};
 use super::{Change, SetupError, UserFolders, apply_setup, apply_unsetup, file, plan_setup, plan_unsetup};
 use crate::hook::Agent as HookAgent;
@@ -45,11 +45,6 @@ pub fn marked(text: &str) -> String {
     }
 }
 
-fn target(path: &Path, text: &str) -> Target {
-    let piece = Piece { part: Part::Machine, content: Content::Text(text.to_owned()) };
-    Target { path: path.to_owned(), format: Format::Whole, pieces: vec![piece] }
-}
-
 /// Whether somebody changed the file after Cerebro wrote it.
 fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
     let text = file::read(path)?;
@@ -66,7 +61,7 @@ pub fn install(folder: &Path, path: &Path, text: &str, run: Run) -> Result<Vec<C
     if is_edited(&record, path)? {
         return Err(SetupError::piece(path, PieceError::Edited));
     }
-    let changes = plan_setup(&[target(path, &marked(text))], |_| true, Some(&record))?;
+    let changes = plan_setup(&[Target::whole(path, marked(text))], |_| true, Some(&record))?;
     if run == Run::Real {
         apply_setup(&changes, record, folder, SKILLS_RECORD)?;
     }
@@ -90,7 +85,7 @@ pub fn remove(
         if is_edited(&record, &recorded.path)? {
             edited.push(recorded.path.clone());
         } else {
-            targets.push(target(&recorded.path, ""));
+            targets.push(Target::whole(&recorded.path, String::new()));
         }
     }
     let changes = plan_unsetup(&targets, Some(&record))?;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 /// The folders of a user, as agents find them.
 #[derive(Debug, Clone)]
 pub struct UserFolders {
@@ -43,15 +45,29 @@ pub fn is_on_path(program: &str) -> bool {
 }
 
 /// How agents start this program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Invocation {
     /// The program's absolute path: graphical agents have no useful `PATH`.
     pub program: PathBuf,
+    /// The program that the last setup from this home wrote; it may have been moved since.
+    pub former: Option<PathBuf>,
     /// The home, unless it is the default one.
     pub home: Option<PathBuf>,
 }
 
 impl Invocation {
+    /// The program, and the one that was set up before.
+    pub fn programs(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.program).chain(&self.former)
+    }
+
+    /// What distinguishes this home's files from another's: a hash of its path, nothing for the default one.
+    pub fn home_suffix(&self) -> String {
+        let Some(home) = &self.home else { return String::new() };
+        let digest = Sha256::digest(home.as_os_str().as_encoded_bytes());
+        format!("-{}", cerebro_core::text::hex(&digest[..4]))
+    }
+
     /// The program, as text.
     pub fn program(&self) -> String {
         self.program.to_string_lossy().into_owned()
@@ -121,7 +137,7 @@ mod tests {
     #[test]
     fn a_shell_reads_the_line_as_it_is_meant() {
         let invocation =
-            Invocation { program: PathBuf::from("/a b/it's"), home: Some(PathBuf::from("/h$x")) };
+            Invocation { program: "/a b/it's".into(), home: Some("/h$x".into()), ..Invocation::default() };
         let line = invocation.line(&["hook", "codex"]);
         assert_eq!(line, r"'/a b/it'\''s' --home '/h$x' hook codex");
         let output = std::process::Command::new("sh").arg("-c").arg(format!("printf '%s|' {line}")).output();

@@ -131,7 +131,7 @@ def unset(row, client, bench, more, original, written):
     now = bench.files()
     faults = []
     for path in written:
-        if path.name.endswith(".cerebro-backup"):
+        if ".cerebro-backup" in path.name:
             continue
         if path not in changed and now.get(path) != original.get(path):
             faults.append(f"{path} is not what it was")

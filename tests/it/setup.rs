@@ -31,6 +31,16 @@ fn existing(file: &str, keys: &[&str]) -> String {
     )
 }
 
+/// The one backup beside an agent's file. Its name ends with a hash of the home, which is not the default one.
+pub fn backup_beside(path: &Path) -> PathBuf {
+    let begin = format!("{}.cerebro-backup-", path.file_name().unwrap().to_string_lossy());
+    let beside = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap());
+    let mut found = beside.filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
+    let backup = found.next().unwrap_or_else(|| panic!("no backup of {}", path.display())).path();
+    assert!(found.next().is_none());
+    backup
+}
+
 fn setup(home: &Home, args: &[&str]) -> Finished {
     home.run(&[&["setup"], args].concat())
 }
@@ -82,7 +92,7 @@ fn existing_settings_stay_byte_for_byte() {
         }
         assert!(with.contains("other") && with.contains("cerebro"), "{agent}: {with}");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{agent}");
-        let backup = PathBuf::from(format!("{}.cerebro-backup", path.display()));
+        let backup = backup_beside(&path);
         assert_eq!(fs::read_to_string(&backup).unwrap(), text, "{agent}");
         assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600, "{agent}");
         home.run(&["unsetup", agent]).success();

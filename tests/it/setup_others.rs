@@ -5,8 +5,8 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::setup::AGENTS;
-use crate::support::{Finished, Home, Value, finish, json, tree};
+use crate::setup::{AGENTS, backup_beside};
+use crate::support::{Finished, Home, PROGRAM, Value, finish, json, tree};
 
 /// The program of this user on another home.
 fn elsewhere(home: &Home, words: &[&str]) -> Finished {
@@ -94,6 +94,49 @@ fn a_setup_of_another_home_stays_whole() {
         assert_eq!(tree(&home.user()), before, "{agent}");
         elsewhere(&home, &["unsetup", agent]).success();
         assert!(!tree(&home.user()).keys().any(|path| path.is_file()), "{agent}");
+    }
+}
+
+#[test]
+fn two_homes_give_a_persons_file_back_to_the_byte() {
+    for (agent, file, _) in [AGENTS[1], AGENTS[2], AGENTS[4]] {
+        let home = Home::new();
+        let text = if file.ends_with(".toml") { "a = 1 # why" } else { "{ \"a\": 1, // why\n }" };
+        home.write(file, text);
+        let before = tree(&home.user());
+        elsewhere(&home, &["setup", agent]).success();
+        let with_one = tree(&home.user());
+        home.run(&["setup", agent]).success();
+        home.run(&["unsetup", agent]).success();
+        assert_eq!(tree(&home.user()), with_one, "{agent}");
+        elsewhere(&home, &["unsetup", agent]).success();
+        assert_eq!(tree(&home.user()), before, "{agent}");
+    }
+}
+
+#[test]
+fn hooks_of_a_program_that_was_renamed_and_moved_are_known() {
+    for words in [&["unsetup", "claude-code"][..], &["uninstall"], &["setup", "claude-code"]] {
+        let home = Home::new();
+        let settings = home.write(".claude/settings.json", "{ \"a\": 1 }\n");
+        let [old, new] = ["old", "new"].map(|name| home.folder(name).join(format!("memory-{name}")));
+        if fs::hard_link(PROGRAM, &old).is_err() {
+            fs::copy(PROGRAM, &old).unwrap();
+        }
+        let run = |program: &Path, words: &[&str]| {
+            let mut command = std::process::Command::new(program);
+            command.env_clear().env("HOME", home.user()).env("PATH", "/no/such/folder");
+            finish(command.arg("--home").arg(home.data()).args(words))
+        };
+        run(&old, &["setup", "claude-code"]).success();
+        fs::rename(&old, &new).unwrap();
+        // The former text cannot simply come back.
+        let text = fs::read_to_string(&settings).unwrap();
+        fs::write(&settings, text.replace("\"a\": 1", "\"a\": 2")).unwrap();
+        run(&new, words).success();
+        let left = fs::read_to_string(&settings).unwrap();
+        assert!(left.contains("\"a\": 2") && !left.contains("memory-old"), "{words:?}: {left}");
+        assert_eq!(left.contains("memory-new"), words[0] == "setup", "{words:?}: {left}");
     }
 }
 
@@ -199,8 +242,11 @@ fn one_agents_fault_stops_no_other_agent() {
         }
         fault(&home.user().join(".cursor/mcp.json"));
         // This one is found only when the backup is written.
-        home.write(".gemini/settings.json", "{}\n");
-        fs::create_dir(home.user().join(".gemini/settings.json.cerebro-backup")).unwrap();
+        let settings = home.write(".gemini/settings.json", "{}\n");
+        home.run(&["setup", "gemini-cli"]).success();
+        let backup = backup_beside(&settings);
+        home.run(&["unsetup", "gemini-cli"]).success();
+        fs::create_dir(backup).unwrap();
         let done = home.run(&["setup", "--all", "--yes"]);
         assert_eq!(done.code(), 1, "{done:?}");
         for part in [words, "Cursor was not set up", "Gemini CLI was not set up"] {

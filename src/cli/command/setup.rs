@@ -101,7 +101,7 @@ impl SetupContext {
             .map_err(|error| Error::internal(format!("cannot tell where this program is: {error}")))?;
         let named = context.home.as_deref().map(absolute).transpose()?;
         let folder = named.clone().unwrap_or_else(|| user.join(".cerebro"));
-        let invocation = Invocation { program, home: named };
+        let invocation = Invocation { program, former: None, home: named };
         // Unreadable settings are reported by the commands that need them.
         let keeps_journal = Config::read(&folder.join(CONFIG_FILE)).unwrap_or_default().work.enabled;
         Ok(Self { folders: UserFolders::of(user.clone()), user, folder, invocation, keeps_journal })
@@ -140,12 +140,13 @@ impl AgentFiles {
 
     /// The agent's files, and why their record cannot be read; they are without one then.
     fn and_fault(context: &CommandContext, agent: &'static Agent) -> Result<(Self, Option<SetupError>)> {
-        let setup = SetupContext::of(context)?;
-        let targets = agent.targets(&setup.folders, &setup.invocation);
+        let mut setup = SetupContext::of(context)?;
         let (record, fault) = match Record::read(&setup.folder, agent.name) {
             Ok(record) => (record, None),
             Err(fault) => (None, Some(fault)),
         };
+        setup.invocation.former = record.as_ref().and_then(|record| record.program.clone());
+        let targets = agent.targets(&setup.folders, &setup.invocation);
         let package = plugin::removal(agent.name, &setup.folders);
         Ok((Self { agent, setup, targets, record, package }, fault))
     }
@@ -197,7 +198,8 @@ impl AgentFiles {
             return Ok(());
         }
         let parts = std::mem::take(&mut plan.parts);
-        let record = Record { parts, ..self.record.clone().unwrap_or_default() };
+        let program = Some(self.setup.invocation.program.clone());
+        let record = Record { parts, program, ..self.record.clone().unwrap_or_default() };
         setup::apply_setup(&plan.changes, record, context.home()?.root(), self.agent.name)?;
         if plan.changes.iter().any(Change::is_any) {
             plan.notes.push(format!("{} reads the changes when it starts next", self.agent.title));
