@@ -75,8 +75,8 @@ pub struct Asks {
 }
 
 impl Asks {
-    /// Adds a request. The answer to an earlier one of the same slot will be dropped. Returns `false` if it is a change
-    /// and there is no connection.
+    /// Adds a request. The answer to an earlier one of the same slot will be dropped, unless that was a change. Returns
+    /// `false` if it is a change and there is no connection.
     pub fn ask(&mut self, slot: Slot, operation: Operation, arguments: Value) -> bool {
         if !self.connected && !slot.only_reads() {
             return false;
@@ -106,13 +106,13 @@ impl Asks {
         self.flying.iter().any(|(slot, flying)| *slot != Slot::Live && late(flying))
     }
 
-    /// Records an answer. Returns whether it is for the last request of its slot.
+    /// Records an answer. Returns whether it counts: it is for the last request of its slot, or for a change.
     pub fn is_answer(&mut self, slot: Slot, number: u64) -> bool {
         let current = self.flying.get(&slot).is_some_and(|flying| flying.ask.number == number);
         if current {
             self.flying.remove(&slot);
         }
-        current
+        current || slot == Slot::Change
     }
 
     /// Records that a request was lost with its connection. Returns `true` if it is not repeated.
@@ -171,6 +171,16 @@ mod tests {
         asks.ask(Slot::Page(3), Operation::Browse, json!(3));
         asks.forget(|slot| matches!(slot, Slot::Page(_)));
         assert!(!asks.is_answer(Slot::Page(3), 3));
+    }
+
+    #[test]
+    fn the_answer_to_each_change_counts() {
+        let mut asks = Asks::default();
+        asks.connect();
+        asks.ask(Slot::Change, Operation::Pin, json!(1));
+        asks.ask(Slot::Change, Operation::Pin, json!(2));
+        assert!(asks.is_answer(Slot::Change, 1) && asks.is_waiting(Slot::Change));
+        assert!(asks.is_lost(Slot::Change, 2) && !asks.is_waiting(Slot::Change));
     }
 
     #[test]

@@ -244,8 +244,12 @@ impl State {
         }
     }
 
-    /// Shows a notice for a while.
+    /// Shows a notice for a while. It does not cover a failure of the same moment.
     pub fn notify(&mut self, words: impl Into<String>) {
+        let is_new = |notice: &Notice| notice.until == self.ticks + NOTICE_TICKS;
+        if self.notice.as_ref().is_some_and(|notice| notice.bad && is_new(notice)) {
+            return;
+        }
         self.notice = Some(Notice { words: words.into(), bad: false, until: self.ticks + NOTICE_TICKS });
     }
 

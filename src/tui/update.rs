@@ -158,7 +158,7 @@ fn refused(state: &mut State, slot: Slot, refusal: &Refusal) {
             }));
             return;
         }
-        state.complain(&not_saved(&file, &refusal.message));
+        state.complain(&not_saved(&file, &said(refusal)));
         return;
     }
     if slot == Slot::Memory {
@@ -170,12 +170,15 @@ fn refused(state: &mut State, slot: Slot, refusal: &Refusal) {
     }
 }
 
+/// What happened. The fields that a person fills in have the daemon's names.
+fn said(refusal: &Refusal) -> String {
+    refusal.argument().map_or_else(|| refusal.message.clone(), |field| field.words(Some(&field.name)))
+}
+
 /// What happened, with the hint for a person at the screens.
 fn advised(refusal: &Refusal) -> String {
-    match hint(refusal.code) {
-        Some(hint) => format!("{}: {hint}", refusal.message),
-        None => refusal.message.clone(),
-    }
+    let hint = hint(refusal.code).map(|hint| format!(": {hint}"));
+    format!("{}{}", said(refusal), hint.unwrap_or_default())
 }
 
 /// The hint for a code, in terms of the screens' keys.
@@ -430,6 +433,25 @@ mod tests {
         let Some(Overlay::Confirm(confirm)) = &state.overlay else { panic!("no question") };
         assert!(matches!(&confirm.then, Then::Delete(id) if id == "b"), "{confirm:?}");
         assert!(confirm.detail.contains("the second"), "{confirm:?}");
+    }
+
+    #[test]
+    fn a_refused_change_is_shown_although_the_next_one_is_made() {
+        let mut state = with_two();
+        state.change(Operation::Pin, json!({ "id": "a" }));
+        state.change(Operation::Pin, json!({ "id": "b" }));
+        let asks = state.asks.take();
+        let numbers: Vec<u64> = asks.iter().map(|ask| ask.number).collect();
+        let data = json!({ "argument": "type", "value": "a b", "problem": "no type" });
+        let message = "argument `type` = `a b`: no type".to_owned();
+        let refusal = Refusal { code: Some(Code::InvalidArgument), message, data };
+        for (number, outcome) in
+            [(numbers[0], Err(refusal)), (numbers[1], Ok(json!({ "id": "b", "outcome": "pinned" })))]
+        {
+            update(&mut state, Message::Answer { slot: Slot::Change, number, outcome });
+        }
+        let notice = state.notice.as_ref().unwrap();
+        assert!(notice.bad && notice.words == "type `a b`: no type", "{}", notice.words);
     }
 
     #[test]
