@@ -83,6 +83,13 @@ fn many_are_read_pinned_deleted_and_restored_at_once() {
     assert_eq!(home.json(&["get", &ids[0]])["title"], "A", "one is shown as before");
     assert_eq!(home.run(&with("pin")).success().lines().filter(|line| line.ends_with("\tpinned")).count(), 3);
     home.json(&with("unpin"));
+    // One that cannot be changed ends the command, which says what was done before.
+    home.run(&["delete", &ids[1]]).success();
+    let some = home.run(&with("pin"));
+    assert!(some.code() == 1 && some.stderr.contains(&ids[1]), "{some:?}");
+    assert_eq!(some.stdout, format!("{}\tpinned\n", ids[0]), "{some:?}");
+    home.json(&["restore", &ids[1]]);
+    home.json(&with("unpin"));
     assert_eq!(home.json(&with("delete"))["memories"][2]["outcome"], "deleted");
     assert_eq!(titles(&home.json(&["list", "--project", "demo"])), Vec::<String>::new());
     assert_eq!(titles(&home.json(&["list", "--project", "demo", "--deleted"])).len(), 3);

@@ -97,17 +97,37 @@ where
     O: Ask<Answer = Changed> + Copy,
 {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let mut changed = Vec::new();
-    for id in whole_ids(&daemon, &args.ids, args.hint).await? {
-        changed.push(daemon.read(Request::new(operation).with("id", id)).await?);
-    }
+    let ids = whole_ids(&daemon, &args.ids, args.hint).await?;
+    let (changed, fault) = each(&daemon, &ids, || Request::new(operation), || {}).await?;
     print_json(context, changed.iter().map(Received::raw))?;
     for Changed { id, outcome, title, noted } in changed.iter().map(|one| &**one) {
         let detail = if title.is_empty() { String::new() } else { format!(" {}", title.raw()) };
         context.output.outcome(id.raw(), outcome.raw(), &detail)?;
         save::print_noted(context, noted.as_ref());
     }
-    Ok(Outcome::Done)
+    fault.map_or(Ok(Outcome::Done), Err)
+}
+
+/// Asks for each memory until one fails. Returns the answers before that, and the failure.
+///
+/// # Errors
+/// The failure, when nothing was done before it.
+async fn each<O: Ask>(
+    daemon: &Daemon,
+    ids: &[String],
+    request: impl Fn() -> Request<O>,
+    done: impl Fn(),
+) -> Result<(Vec<Received<O::Answer>>, Option<Error>)> {
+    let mut answers = Vec::new();
+    for id in ids {
+        match daemon.read(request().with("id", id.as_str())).await {
+            Ok(answer) => answers.push(answer),
+            Err(fault) if answers.is_empty() => return Err(fault),
+            Err(fault) => return Ok((answers, Some(fault))),
+        }
+        done();
+    }
+    Ok((answers, None))
 }
 
 /// Resolves all ids, without duplicates, before the first memory is changed.
@@ -198,14 +218,10 @@ pub async fn delete_each(
     hard: bool,
 ) -> Result<Outcome> {
     let edits = if hard { edits_of(home, ids) } else { Vec::new() };
-    let mut deleted = Vec::new();
     let total = (ids.len() > 1).then_some(ids.len() as u64);
     let bar = context.output.progress(total, "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
-    for id in ids {
-        let request = Request::new(of::Delete).with("id", id.as_str()).with("hard", hard);
-        deleted.push(daemon.read(request).await?);
-        bar.inc(1);
-    }
+    let (deleted, fault) =
+        each(daemon, ids, || Request::new(of::Delete).with("hard", hard), || bar.inc(1)).await?;
     bar.finish_and_clear();
     if hard {
         let exchanges = past_exchanges(daemon).await;
@@ -213,7 +229,7 @@ pub async fn delete_each(
     } else {
         report_deleted(context, &deleted)?;
     }
-    Ok(Outcome::Done)
+    fault.map_or(Ok(Outcome::Done), Err)
 }
 
 /// Says what was deleted, and which archived memories still say the same.
