@@ -6,8 +6,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use super::html::parameter::Unread;
 use super::shell::{Shell, page};
-use super::view::parameter::Unread;
 use crate::daemon::client::{CallError, Refusal};
 use cerebro_core::code::Code;
 use cerebro_core::text;

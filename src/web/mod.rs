@@ -1,7 +1,7 @@
 //! `cerebro web`: a local web page over the live memory, for people who do not work in terminals.
 //!
 //! It is a client of the daemon. It uses the operations of the commands and screens and their models ([`crate::view`]),
-//! and renders HTML from templates (`templates/`) that are checked at compile time. `view` computes what is shown and
+//! and renders HTML from templates (`templates/`) that are checked at compile time. `html` computes what is shown and
 //! does no I/O. `pages` has one file per page. `access` decides who is admitted. Pages work without scripts; the only
 //! script adds convenience.
 
@@ -10,9 +10,9 @@ mod backend;
 mod background;
 mod failure;
 mod heavy;
+mod html;
 mod pages;
 mod shell;
-mod view;
 
 use std::{
     convert::Infallible,
@@ -38,7 +38,7 @@ use self::{
     access::Access,
     backend::Backend,
     background::Background,
-    view::locale::{Language, Locale},
+    html::locale::{Language, Locale},
 };
 use crate::daemon::client::Client;
 use cerebro_net::{BoundedListener, Guard};

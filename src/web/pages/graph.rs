@@ -9,7 +9,7 @@ use crate::answer::{
     graph::{self, Beside, Graph, Relation},
 };
 use crate::view::Row;
-use crate::web::view::layout::{self, BOX_HEIGHT, BOX_WIDTH, Curve, Edge, Node};
+use crate::web::html::layout::{self, BOX_HEIGHT, BOX_WIDTH, Curve, Edge, Node};
 use cerebro_core::relate::RelationKind;
 
 /// Most memories in a graph, including the centre.

@@ -3,7 +3,7 @@
 use super::prelude::*;
 use super::{Parts, value};
 use crate::view::{self, Memory, Revision};
-use crate::web::{heavy, view::diff::Diff};
+use crate::web::{heavy, html::diff::Diff};
 
 /// How many revisions a page shows.
 const PAGE: usize = 5;

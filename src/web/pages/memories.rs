@@ -10,7 +10,7 @@ use crate::answer::{
     search::{self, Explained, Hit},
 };
 use crate::view::Row;
-use crate::web::view::filter::{Filter, PAGE};
+use crate::web::html::filter::{Filter, PAGE};
 use cerebro_core::domain::Kind;
 
 /// After the number of memories, where the words of the address were not searched for.
@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::answer::{memories, search::Shares};
-    use crate::web::view::locale::Language;
+    use crate::web::html::locale::Language;
 
     fn locale() -> Locale {
         Locale { language: Language::English, zone: TimeZone::UTC }

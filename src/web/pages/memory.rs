@@ -5,7 +5,7 @@ use super::{Parts, is_on};
 use crate::view::{self, Memory};
 use crate::web::{
     heavy,
-    view::markdown::{self, Markup},
+    html::markdown::{self, Markup},
 };
 
 /// Longest part of a content that is shown at first, and its size as HTML, in bytes. This keeps the page small.

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use super::{
     backend::Counts,
-    view::{
+    html::{
         byte_budget::{self, ByteBudget},
         link,
         locale::{Locale, When},

@@ -10,7 +10,7 @@ use crate::answer::{Text, daemon::Client, stats::Stats};
 use crate::view::{self, Call, DAYS_MAX, Fact, span};
 use crate::web::{
     backend::{Counts, Figures},
-    view::chart::{Chart, Column},
+    html::chart::{Chart, Column},
 };
 use cerebro_core::operation::Operation;
 
@@ -232,7 +232,7 @@ pub(super) fn spend(stats: &Stats) -> Option<Fact> {
 mod tests {
     use super::*;
     use crate::answer::daemon;
-    use crate::web::view::locale::Language;
+    use crate::web::html::locale::Language;
 
     #[test]
     fn calls_are_counted_by_hour_and_kind() {

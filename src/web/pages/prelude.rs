@@ -12,12 +12,12 @@ pub(super) use crate::web::{
     Shared,
     access::Posted,
     failure::Failure,
-    shell::{self, Shell},
-    view::{
+    html::{
         byte_budget::{self, ByteBudget},
         link,
         locale::{Locale, When},
         pager::Pager,
         parameter::Unread,
     },
+    shell::{self, Shell},
 };

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use super::prelude::*;
 use super::{Parts, counted, known_projects, named, overview::place_of, part};
 use crate::answer::Text;
-use crate::web::{backend::Project, view::chart::tenths};
+use crate::web::{backend::Project, html::chart::tenths};
 use cerebro_core::domain::{self, MemoryId};
 
 /// How many projects a page shows, their size, and the size of the HTML around each, in bytes.

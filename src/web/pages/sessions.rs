@@ -6,7 +6,7 @@ use crate::answer::{Text, sessions};
 use crate::view::{self, Entry, Session};
 use crate::web::{
     heavy,
-    view::markdown::{self, Markup},
+    html::markdown::{self, Markup},
 };
 use cerebro_core::domain::{Timestamp, limits::CONTENT_BYTES_MAX};
 
