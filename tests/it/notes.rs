@@ -192,6 +192,8 @@ fn new_notes_become_memories_once() {
     assert_eq!((&again["created"], &again["unchanged"]), (&Value::Null, &json!(1)), "{again}");
     edit(&dir.join("acme/pay/Why the skua.md"), "It is fast.", "It is very fast.");
     assert_eq!(import(&home, &dir, &[]).1["updated"], 1);
+    home.run(&["export", "--format", "markdown", dir.to_str().unwrap()]).success();
+    assert_eq!(fs::read_dir(dir.join("acme/pay")).unwrap().count(), 1, "a second note of it");
 }
 
 #[test]

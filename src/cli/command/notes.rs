@@ -69,9 +69,9 @@ pub async fn export(context: &CommandContext, dir: &Path, part: &PartArgs) -> Re
     let filter = part.filter()?;
     let daemon = Daemon::reach(&context.home()?).await?;
     let bar = context.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
-    let survey = survey(&daemon, filter).await?;
-    bar.set_length(survey.memories.len() as u64);
     let vault = Vault::open(dir)?;
+    let survey = survey(&daemon, filter, &vault).await?;
+    bar.set_length(survey.memories.len() as u64);
     let mut report = Report::default();
     let mut pages = Pages::default();
     while let Some(page) = pages.next(&daemon).await? {
@@ -97,7 +97,7 @@ fn read(line: &str) -> Result<Line> {
     serde_json::from_str(line).map_err(Error::internal)
 }
 
-async fn survey(daemon: &Daemon, mut filter: PartFilter) -> Result<Survey> {
+async fn survey(daemon: &Daemon, mut filter: PartFilter, vault: &Vault) -> Result<Survey> {
     let mut survey = Survey::default();
     let mut pages = Pages::default();
     while let Some(page) = pages.next(daemon).await? {
@@ -107,7 +107,7 @@ async fn survey(daemon: &Daemon, mut filter: PartFilter) -> Result<Survey> {
                     survey.sessions.insert(session.id.clone(), session);
                 }
                 Line::Memory(memory) if memory.is_live() => {
-                    let stem = note::stem(memory.title.raw(), memory.id.raw());
+                    let stem = vault.stem_of(memory.title.raw(), memory.id.raw());
                     survey.memories.insert(memory.id, NoteName { stem, title: memory.title });
                 }
                 Line::Edge(edge) if edge.name == "CREATED_IN" => {

@@ -88,6 +88,19 @@ impl Vault {
         Ok(Self { root: root.to_owned(), notes })
     }
 
+    /// The note of a memory to which a person gave its name: the only one of the memory. It stays where it is.
+    fn named_by_hand(&self, id: &str) -> Option<&PathBuf> {
+        let [place] = self.notes.get(id)?.as_slice() else { return None };
+        let is_of_export = place.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with(id));
+        (!is_of_export).then_some(place)
+    }
+
+    /// The name of a memory's note without its ending, for links to it.
+    pub fn stem_of(&self, title: &str, id: &str) -> String {
+        let own = self.named_by_hand(id).and_then(|place| place.file_stem());
+        own.map_or_else(|| note::stem(title, id), |stem| stem.to_string_lossy().into_owned())
+    }
+
     /// Where an export puts this note of a memory.
     fn place_of(&self, note: &Note, id: &str) -> PathBuf {
         let [project, title] = [&note.project, &note.title].map(|text| text.as_deref().unwrap_or_default());
@@ -131,7 +144,7 @@ impl Vault {
         let Ok(Some(new)) = note::parse(text) else {
             return Err(Error::internal(format!("the note of memory {id} cannot be read back")));
         };
-        let target = self.place_of(&new, id);
+        let target = self.named_by_hand(id).cloned().unwrap_or_else(|| self.place_of(&new, id));
         if self.is_kept_from(&target, report) {
             return Ok(());
         }
@@ -468,6 +481,19 @@ mod tests {
         assert_eq!(export(temp.path(), &memory("New", "Text.")), (vec![], 1));
         assert!(text(temp.path(), &old).is_none() && text(temp.path(), &new).is_some());
         assert_eq!(export(temp.path(), &memory("New", "Text.")), (vec![], 0));
+    }
+
+    #[test]
+    fn a_note_made_by_hand_stays_the_only_one_of_its_memory() {
+        let temp = tempfile::tempdir().unwrap();
+        let mine = temp.path().join("My idea.md");
+        fs::write(&mine, note::placed("Text.\n", ID, 1)).unwrap();
+        for title in ["My idea", "Other"] {
+            assert_eq!(export(temp.path(), &memory(title, "Text.")), (vec![], 1));
+            assert_eq!(notes_below(temp.path()).unwrap(), std::slice::from_ref(&mine));
+            assert!(fs::read_to_string(&mine).unwrap().contains(&format!("title: \"{title}\"")));
+            assert_eq!(Vault::open(temp.path()).unwrap().stem_of(title, ID), "My idea");
+        }
     }
 
     #[test]
