@@ -197,6 +197,20 @@ fn a_pipe_or_link_beside_a_database_is_named_and_not_opened() {
 }
 
 #[test]
+fn a_project_of_a_reserved_name_gets_another_one() {
+    let home = Home::new();
+    let path = sqlite(&home, "engram.db", &ENGRAM.replace("'harbour'", "'Personal'"));
+    adopt(&home, "engram", &path, &[]);
+    assert_eq!(memory(&home, "Crane stops")["project"], "personal-project");
+    assert_once(&home, "engram", &path, &[]);
+    let exported = home.write("all.jsonl", &home.export_text().replace("personal-project", "sessions"));
+    let other = Home::new();
+    other.run(&["import", exported.to_str().unwrap()]).success();
+    let projects = other.json(&["projects"]).to_string();
+    assert!(projects.contains("\"sessions-project\"") && !projects.contains(":\"sessions\""), "{projects}");
+}
+
+#[test]
 fn an_unknown_file_is_refused_with_its_name() {
     let home = Home::new();
     let text = home.work().join("notes.txt");

@@ -37,6 +37,12 @@ impl Project {
         Self::RESERVED.contains(&self.as_str())
     }
 
+    /// The project under a name that it may have, for one that is brought from elsewhere.
+    #[must_use]
+    pub fn renamed_if_reserved(self) -> Self {
+        if self.is_reserved() { Self(format!("{}-project", self.0)) } else { self }
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -64,6 +70,8 @@ mod tests {
         assert_eq!(Project::parse(" \n "), None);
         let is_reserved = |name: &str| Project::parse(name).unwrap().is_reserved();
         assert!(is_reserved(" Personal") && is_reserved("sessions") && !is_reserved("me/personal"));
+        let brought = |name: &str| Project::parse(name).unwrap().renamed_if_reserved();
+        assert_eq!((brought("Personal").as_str(), brought("mine").as_str()), ("personal-project", "mine"));
         assert!(Project::parse(&"p".repeat(200)).is_some());
         assert_eq!(Project::parse(&"p".repeat(201)), None);
     }

@@ -176,7 +176,7 @@ impl TryFrom<SessionLine> for Session {
         let mut fields = Fields::default();
         Ok(Self {
             id: session_id(&line.id)?,
-            project: project(&line.project)?,
+            project: allowed_project(&line.project)?,
             agent: fields.agent(&line.agent),
             directory: line.directory.map(|path| fields.directory(&path)),
             started_at: line.started_at,
@@ -287,7 +287,7 @@ impl TextLine {
     fn body(&self, texts: impl FnOnce(&mut Fields) -> Result<Texts, ServiceError>) -> Result<Body, String> {
         let texts = texts(&mut Fields::default()).map_err(|error| error.to_string())?;
         let (title, content, topic_key, tags) = texts;
-        let scope = scope(&self.scope)?.of(project(&self.project)?);
+        let scope = scope(&self.scope)?.of(allowed_project(&self.project)?);
         Ok(Body { scope, kind: kind(&self.memory_type)?, title, content, topic_key, tags })
     }
 
@@ -357,7 +357,7 @@ impl TryFrom<PromptLine> for Prompt {
         Ok(Self {
             id: PromptId::parse(&line.id).map_err(|error| format!("prompt `{}`: {error}", line.id))?,
             session: session_id(&line.session)?,
-            project: project(&line.project)?,
+            project: allowed_project(&line.project)?,
             agent: fields.agent(&line.agent),
             content: fields.content(&line.content).map_err(|error| error.to_string())?,
             created_at: line.created_at,
@@ -396,6 +396,11 @@ pub(crate) fn project(text: &str) -> Result<Project, String> {
         return Ok(Project::general());
     }
     Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
+}
+
+/// The same under a name that it may have: another program knows no reserved names.
+fn allowed_project(text: &str) -> Result<Project, String> {
+    project(text).map(Project::renamed_if_reserved)
 }
 
 /// The number of a revision. Beyond the bound there would be no room for later ones.
