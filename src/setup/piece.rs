@@ -97,7 +97,10 @@ impl Mark {
     /// The mark of a command with these words, from any home.
     pub fn of_command(invocation: &Invocation, words: &[&str]) -> Self {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Self::Command { programs: invocation.programs().cloned().collect(), words }
+        Self::Command {
+            programs: std::iter::once(&invocation.program).chain(&invocation.former).cloned().collect(),
+            words,
+        }
     }
 
     /// Whether an element, of which setup writes `value`, has the mark.

@@ -16,7 +16,7 @@ const DIFF_CONTEXT: usize = 3;
 const SHOWN_LINES: usize = 300;
 
 /// One file, before and after; `None` if it does not exist.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
     pub path: PathBuf,
     /// Where the text without Cerebro's pieces is kept.
@@ -32,20 +32,13 @@ pub struct Change {
 impl Change {
     /// No change.
     fn none(target: &Target, text: Option<String>) -> Self {
-        Self::of(target, None, text.clone(), text.clone(), text)
+        Self { before: text.clone(), after: text.clone(), base: text, ..Self::of(target, None) }
     }
 
-    /// The change of a target.
-    fn of(
-        target: &Target,
-        recorded: Option<&FileRecord>,
-        before: Option<String>,
-        after: Option<String>,
-        base: Option<String>,
-    ) -> Self {
+    /// A change of a target without texts.
+    fn of(target: &Target, recorded: Option<&FileRecord>) -> Self {
         let folders = recorded.map(|recorded| recorded.folders.clone()).unwrap_or_default();
-        let (path, backup) = (target.path.clone(), target.backup.clone());
-        Self { path, backup, before, after, base, folders }
+        Self { path: target.path.clone(), backup: target.backup.clone(), folders, ..Self::default() }
     }
 
     /// The change, if the file can be written.
@@ -124,7 +117,7 @@ pub fn plan_setup(
             target.format.put(&without, &put).map_err(|error| SetupError::piece(&target.path, error))?;
         let gone = base.is_none() && target.format.is_blank(&with);
         let after = (before.is_some() || !with.is_empty()).then_some(with).filter(|_| !gone);
-        Change::of(target, recorded, before, after, base).checked()
+        Change { before, after, base, ..Change::of(target, recorded) }.checked()
     };
     targets.iter().map(plan).collect()
 }
@@ -146,7 +139,7 @@ pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<C
         let base = base_of(target, recorded, Some(&text), server)?;
         let was_made = recorded.is_some_and(|recorded| !recorded.existed);
         let after = base.clone().filter(|base| !(was_made && target.format.is_blank(base)));
-        Change::of(target, recorded, before, after, base).checked()
+        Change { before, after, base, ..Change::of(target, recorded) }.checked()
     };
     targets.iter().map(plan).collect()
 }

@@ -56,11 +56,6 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// The program, and the one that was set up before.
-    pub fn programs(&self) -> impl Iterator<Item = &PathBuf> {
-        std::iter::once(&self.program).chain(&self.former)
-    }
-
     /// What distinguishes this home's files from another's: a hash of its path, nothing for the default one.
     pub fn home_suffix(&self) -> String {
         let Some(home) = &self.home else { return String::new() };

@@ -356,7 +356,11 @@ pub(super) fn print_differences<'a>(
     changes: impl IntoIterator<Item = &'a Change>,
 ) -> Result<()> {
     let differences: String = changes.into_iter().map(Change::difference).collect();
-    if differences.is_empty() { Ok(()) } else { context.output.text(&differences) }
+    if differences.is_empty() {
+        context.output.note("no file would change");
+        return Ok(());
+    }
+    context.output.text(&differences)
 }
 
 /// Shows people the outcome for each file, or says that there is none.

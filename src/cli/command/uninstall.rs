@@ -85,6 +85,19 @@ struct Removed {
     faults: Vec<String>,
 }
 
+impl Removed {
+    /// Adds what was removed of one kind and what is to be said of it, or why it was not.
+    fn add(&mut self, part: Result<(Vec<Change>, Vec<String>)>) {
+        match part {
+            Ok((changes, notes)) => {
+                self.changes.extend(changes);
+                self.notes.extend(notes);
+            }
+            Err(error) => self.faults.push(error.to_string()),
+        }
+    }
+}
+
 pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcome> {
     let setup = SetupContext::of(context)?;
     let folder = setup.folder.clone();
@@ -151,33 +164,15 @@ fn holds_memory(folder: &Path) -> bool {
 /// Removes everything that was set up, and lists what cannot be removed.
 async fn take_out(context: &CommandContext, setup: &SetupContext, run: Run, removed: &mut Removed) {
     for agent in &AGENTS {
-        match take_agent(context, setup, agent.name, run) {
-            Ok((changes, notes)) => {
-                removed.changes.extend(changes);
-                removed.notes.extend(notes);
-            }
-            Err(error) => removed.faults.push(error.to_string()),
-        }
+        removed.add(take_agent(context, setup, agent.name, run));
     }
-    match autostart::remove(context, run).await {
-        Ok((changes, notes)) => {
-            removed.changes.extend(changes);
-            removed.notes.extend(notes);
-        }
-        Err(error) => removed.faults.push(error.to_string()),
-    }
-    match skill::remove(&setup.folder, None, run) {
-        Ok((changes, edited)) => {
-            removed.changes.extend(changes);
-            let stays = |path: &PathBuf| format!("stays, since somebody changed it: {}", setup.short(path));
-            removed.notes.extend(edited.iter().map(stays));
-        }
-        Err(error) => removed.faults.push(error.to_string()),
-    }
-    match completions::remove(context, &Shell::ALL, run) {
-        Ok(changes) => removed.changes.extend(changes),
-        Err(error) => removed.faults.push(error.to_string()),
-    }
+    removed.add(autostart::remove(context, run).await);
+    let stays = |path: &PathBuf| format!("stays, since somebody changed it: {}", setup.short(path));
+    let skills = skill::remove(&setup.folder, None, run);
+    removed.add(
+        skills.map(|(changes, edited)| (changes, edited.iter().map(stays).collect())).map_err(Error::from),
+    );
+    removed.add(completions::remove(context, &Shell::ALL, run).map(|changes| (changes, Vec::new())));
 }
 
 /// Removes the setup of one agent made from this home, and lists what stays.

@@ -49,7 +49,11 @@ fn text(agents: &[(&str, bool)], memory: &str) -> String {
     } else if is_any_missing {
         &[("cerebro setup --all", "set up these agents; each change is shown first")]
     } else {
-        &[("cerebro search WORDS", "find what your agents have saved"), ("cerebro tui", "look around in it")]
+        &[
+            ("cerebro search WORDS", "find what your agents have saved"),
+            ("cerebro web", "look around in it, in a browser"),
+            ("cerebro tui", "the same in the terminal"),
+        ]
     };
     for (command, words) in next.iter().chain(&[("cerebro help", "every command")]) {
         let _ = writeln!(text, "  {command:<21} {words}");

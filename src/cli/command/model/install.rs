@@ -84,6 +84,9 @@ enum PoolingArg {
     Cls,
 }
 
+/// What to do where a model cannot be fetched.
+const OFFLINE: &str = "with `--from DIR`, the model's files are taken from a folder, without a network";
+
 pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Result<Outcome> {
     let folder = folder(home);
     let library = args.runtime_from.as_deref();
@@ -105,7 +108,7 @@ pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
             )
             .await;
             progress.finish_and_clear();
-            done?
+            done.map_err(|fault| Error::from(fault).hint(OFFLINE))?
         }
         (None, None) => {
             let listing = catalogue::model(&args.name).ok_or_else(|| unknown(&args.name))?;
@@ -125,7 +128,7 @@ pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
             let mut watch = |name: &str, count: u64| advance(&progress, name, count);
             let done = install::from_network(&folder, listing, args.addresses(), library, &mut watch).await;
             progress.finish_and_clear();
-            done?
+            done.map_err(|fault| Error::from(fault).hint(OFFLINE))?
         }
     };
     let mut chosen = settings(home)?;
