@@ -98,7 +98,7 @@ where
 {
     let daemon = Daemon::reach(&context.home()?).await?;
     let ids = whole_ids(&daemon, &args.ids, args.hint).await?;
-    let (changed, fault) = each(&daemon, &ids, || Request::new(operation), || {}).await?;
+    let (changed, fault) = each(context, &daemon, &ids, || Request::new(operation)).await?;
     print_json(context, changed.iter().map(Received::raw))?;
     for Changed { id, outcome, title, noted } in changed.iter().map(|one| &**one) {
         let detail = if title.is_empty() { String::new() } else { format!(" {}", title.raw()) };
@@ -113,21 +113,29 @@ where
 /// # Errors
 /// The failure, when nothing was done before it.
 async fn each<O: Ask>(
+    context: &CommandContext,
     daemon: &Daemon,
     ids: &[String],
     request: impl Fn() -> Request<O>,
-    done: impl Fn(),
 ) -> Result<(Vec<Received<O::Answer>>, Option<Error>)> {
-    let mut answers = Vec::new();
+    let total = (ids.len() > 1).then_some(ids.len() as u64);
+    let bar = context.output.progress(total, "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
+    let (mut answers, mut failed) = (Vec::new(), None);
     for id in ids {
         match daemon.read(request().with("id", id.as_str())).await {
             Ok(answer) => answers.push(answer),
-            Err(fault) if answers.is_empty() => return Err(fault),
-            Err(fault) => return Ok((answers, Some(fault))),
+            Err(fault) => {
+                failed = Some(fault);
+                break;
+            }
         }
-        done();
+        bar.inc(1);
     }
-    Ok((answers, None))
+    bar.finish_and_clear();
+    match failed {
+        Some(fault) if answers.is_empty() => Err(fault),
+        failed => Ok((answers, failed)),
+    }
 }
 
 /// Resolves all ids, without duplicates, before the first memory is changed.
@@ -218,11 +226,7 @@ pub async fn delete_each(
     hard: bool,
 ) -> Result<Outcome> {
     let edits = if hard { edits_of(home, ids) } else { Vec::new() };
-    let total = (ids.len() > 1).then_some(ids.len() as u64);
-    let bar = context.output.progress(total, "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
-    let (deleted, fault) =
-        each(daemon, ids, || Request::new(of::Delete).with("hard", hard), || bar.inc(1)).await?;
-    bar.finish_and_clear();
+    let (deleted, fault) = each(context, daemon, ids, || Request::new(of::Delete).with("hard", hard)).await?;
     if hard {
         let exchanges = past_exchanges(daemon).await;
         report_purged(context, home, &deleted, edits, exchanges)?;

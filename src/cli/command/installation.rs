@@ -35,14 +35,15 @@ impl Installation {
 
     /// The command that takes the program away.
     pub fn removal(self, program: &Path) -> String {
-        match self {
-            Self::Npm => "npm uninstall --global cerebro-memory".to_owned(),
-            Self::Uv => "uv tool uninstall cerebro-memory".to_owned(),
-            Self::Pipx => "pipx uninstall cerebro-memory".to_owned(),
-            Self::Pip => "pip uninstall cerebro-memory".to_owned(),
-            Self::Debian => "sudo apt remove cerebro-memory".to_owned(),
-            Self::File => format!("rm {}", program.display()),
-        }
+        let begin = match self {
+            Self::Npm => "npm uninstall --global",
+            Self::Uv => "uv tool uninstall",
+            Self::Pipx => "pipx uninstall",
+            Self::Pip => "pip uninstall",
+            Self::Debian => "sudo apt remove",
+            Self::File => return format!("rm {}", program.display()),
+        };
+        format!("{begin} cerebro-memory")
     }
 
     /// How to get a newer one.

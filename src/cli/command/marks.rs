@@ -17,29 +17,22 @@ pub fn print_marks<'a>(
     }
     for (id, marks) in listed {
         let id = id.raw();
-        if let Some(newer) = &marks.old {
-            let is_evidence = ChunkId::parse(id).is_ok() || ExchangeId::parse(id).is_ok();
-            let words = if is_evidence {
-                repeating(id, newer)
-            } else {
-                format!("{id} is superseded by {}", newer.raw())
-            };
-            context.output.note(&words);
-        }
-        if marks.archived {
-            context
-                .output
-                .note(&format!("{id} is archived; `cerebro unarchive {id}` takes it out of the archive"));
-        }
-        if marks.expired {
-            context.output.note(&format!("{id} has expired: its last valid date is over"));
-        }
-        if let Some(words) = &marks.stale {
-            context.output.note(&format!("{id} is stale here: {}", words.raw()));
-        }
-        if let Some(newer) = &marks.newer {
-            context.output.note(&format!("{id} may be out of date: {} is newer", newer.raw()));
-        }
+        let is_evidence = ChunkId::parse(id).is_ok() || ExchangeId::parse(id).is_ok();
+        let old = |newer: &Text| {
+            if is_evidence { repeating(id, newer) } else { format!("{id} is superseded by {}", newer.raw()) }
+        };
+        let archived = || format!("{id} is archived; `cerebro unarchive {id}` takes it out of the archive");
+        let expired = || format!("{id} has expired: its last valid date is over");
+        let stale = |words: &Text| format!("{id} is stale here: {}", words.raw());
+        let newer = |newer: &Text| format!("{id} may be out of date: {} is newer", newer.raw());
+        let said = [
+            marks.old.as_ref().map(old),
+            marks.archived.then(archived),
+            marks.expired.then(expired),
+            marks.stale.as_ref().map(stale),
+            marks.newer.as_ref().map(newer),
+        ];
+        said.iter().flatten().for_each(|words| context.output.note(words));
     }
 }
 

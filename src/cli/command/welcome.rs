@@ -51,8 +51,7 @@ fn text(agents: &[(&str, bool)], memory: &str) -> String {
     } else {
         &[
             ("cerebro search WORDS", "find what your agents have saved"),
-            ("cerebro web", "look around in it, in a browser"),
-            ("cerebro tui", "the same in the terminal"),
+            ("cerebro web", "see it in a browser"),
         ]
     };
     for (command, words) in next.iter().chain(&[("cerebro help", "every command")]) {
@@ -69,7 +68,7 @@ mod tests {
     fn the_next_step_depends_on_what_is_set_up() {
         for (agents, wanted, unwanted) in [
             (&[][..], "cerebro setup AGENT", "--all"),
-            (&[("Codex", true), ("Zed", false)], "cerebro setup --all", "cerebro tui"),
+            (&[("Codex", true), ("Zed", false)], "cerebro setup --all", "cerebro web"),
             (&[("Codex", true)], "cerebro search WORDS", "--all"),
         ] {
             let text = text(agents, "");
