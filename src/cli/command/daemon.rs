@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::serve::HttpArgs;
-use super::{CommandContext, Leftover, Outcome, autostart};
+use super::{CommandContext, Leftover, Outcome, setup::autostart};
 use crate::answer::{Received, daemon::Status, of};
 use crate::app::App;
 use crate::cli::daemon_client::{Daemon, Request};

@@ -1,29 +1,23 @@
 //! The commands, grouped by subject.
 
-mod autostart;
 mod backup;
 mod change;
 mod compact;
-mod completions;
 mod consolidate;
 mod daemon;
 mod distil;
 mod doctor;
 mod documents;
 mod endpoint;
-mod export_part;
-mod foreign_import;
 mod graph;
 mod handbook;
 mod health;
 mod history;
 mod hook;
-mod installation;
 mod list;
 mod marks;
 mod mcp;
 mod model;
-mod notes;
 mod portable;
 mod projects;
 mod prompt;
@@ -35,7 +29,6 @@ mod selection;
 mod serve;
 mod sessions;
 mod setup;
-mod setup_all;
 mod sql;
 mod stats;
 mod studio;
@@ -43,11 +36,7 @@ mod suggest;
 mod tombstones;
 mod trial;
 mod tui;
-mod uninstall;
-mod upgrade;
-mod vault;
 mod web;
-mod welcome;
 mod whatif;
 mod work;
 mod worker;
@@ -157,14 +146,14 @@ pub enum Command {
     Prompt(prompt::PromptArgs),
     Setup(setup::SetupArgs),
     Unsetup(setup::UnsetupArgs),
-    Uninstall(uninstall::UninstallArgs),
-    Upgrade(upgrade::UpgradeArgs),
-    Completions(completions::CompletionsArgs),
+    Uninstall(setup::uninstall::UninstallArgs),
+    Upgrade(setup::upgrade::UpgradeArgs),
+    Completions(setup::completions::CompletionsArgs),
     /// Show the state of the daemon, as `daemon status` does
     #[command(hide = true)]
     Status,
     #[command(hide = true)]
-    Man(completions::ManArgs),
+    Man(setup::completions::ManArgs),
     Hook(hook::HookArgs),
     #[command(hide = true)]
     ReadDocument(documents::ReadArgs),
@@ -200,10 +189,10 @@ impl Command {
             Self::Prompt(args) => prompt::run(context, &args),
             Self::Setup(args) => asking(setup::setup(context, args)),
             Self::Unsetup(args) => setup::unsetup(context, &args),
-            Self::Uninstall(args) => asking(uninstall::run(context, args)),
-            Self::Upgrade(args) => asking(upgrade::run(context, args)),
-            Self::Completions(args) => completions::run(context, &args),
-            Self::Man(args) => completions::man(context, &args),
+            Self::Uninstall(args) => asking(setup::uninstall::run(context, args)),
+            Self::Upgrade(args) => asking(setup::upgrade::run(context, args)),
+            Self::Completions(args) => setup::completions::run(context, &args),
+            Self::Man(args) => setup::completions::man(context, &args),
             Self::Hook(args) => asking(hook::run(context, args)),
             Self::Mcp(args) => serving(mcp::run(context, args)),
             Self::Daemon(daemon::DaemonCommand::Run(args)) => serving(daemon::serve(context, args)),
@@ -264,7 +253,7 @@ impl Command {
 
 /// Explains the program to a person who typed its name without a command.
 pub(super) fn welcome(context: &CommandContext) -> Result<Outcome> {
-    welcome::run(context)
+    setup::welcome::run(context)
 }
 
 /// Names the first of some ids; `--json` names all.

@@ -8,8 +8,9 @@ use reqwest::{Client, header::LOCATION, redirect};
 use semver::Version;
 use serde_json::{Value, json};
 
+use super::super::{bounded_text, text_of};
 use super::installation::Installation;
-use super::{CommandContext, Outcome, bounded_text, text_of};
+use super::{CommandContext, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::daemon::VERSION;
 use crate::platform;

@@ -1,5 +1,13 @@
 //! `cerebro export` and `cerebro import`: everything, as JSON Lines. Other formats are in the files beside.
 
+mod export_part;
+mod foreign;
+mod foreign_import;
+mod front_matter;
+mod note;
+mod notes;
+mod vault;
+
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Read, Write};
@@ -10,12 +18,12 @@ use indicatif::ProgressBar;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::export_part::{PartArgs, PartFilter};
-use super::{CommandContext, Outcome, backup, foreign_import, notes};
+use self::export_part::{PartArgs, PartFilter};
+use self::foreign::Source;
+use super::{CommandContext, Outcome, backup};
 use crate::answer::{Received, backup::Made, of, portable::Imported};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::foreign::Source;
 use crate::cli::table::shown;
 use crate::home::Home;
 use cerebro_core::domain::{Run, limits::LINE_BYTES_MAX};

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::note::{self, Note, Standing};
 use crate::cli::error::{Error, Result};
-use crate::cli::note::{self, Note, Standing};
 use crate::platform;
 use cerebro_core::domain::{MemoryId, Project};
 use cerebro_core::text;

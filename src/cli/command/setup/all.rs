@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::setup::{AgentFiles, Plan, SetupArgs, SetupContext, print_differences, print_files};
-use super::{CommandContext, Outcome, history};
+use super::{
+    AgentFiles, CommandContext, Outcome, Plan, SetupArgs, SetupContext, history, print_differences,
+    print_files,
+};
 use crate::cli::error::{Error, Result};
 use crate::setup::{AGENTS, Agent, Change};
 use cerebro_core::domain::Run;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::foreign::{ForeignError, Harvest, Item, LineKind, Source};
 use super::{CommandContext, Outcome};
 use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::foreign::{ForeignError, Harvest, Item, LineKind, Source};
 use crate::cli::table::shown;
 use crate::home::user_home;
 use crate::project_dir;
@@ -183,8 +183,8 @@ impl From<ForeignError> for Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::foreign::Line;
     use super::*;
-    use crate::cli::foreign::Line;
 
     #[test]
     fn batches_are_of_one_kind_and_bounded() {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::setup::{SetupContext, print_differences, remove_empty_folders, show_changes};
-use super::{CommandContext, Outcome, daemon};
+use super::super::daemon;
+use super::{CommandContext, Outcome, SetupContext, print_differences, remove_empty_folders, show_changes};
 use crate::cli::error::Result;
 use crate::setup::machine::{Order, SERVICE_RECORD, Service};
 use crate::setup::{self, Change, Record};

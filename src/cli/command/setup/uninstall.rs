@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::super::{daemon, trial};
 use super::installation::Installation;
-use super::setup::{AgentFiles, SetupContext, files, print_files};
-use super::{CommandContext, Outcome, autostart, completions, daemon, trial};
+use super::{AgentFiles, CommandContext, Outcome, SetupContext, autostart, completions, files, print_files};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::bytes;
 use crate::daemon::lock::{Lock, Use};

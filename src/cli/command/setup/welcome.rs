@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::setup::{AgentFiles, SetupContext};
-use super::{CommandContext, Outcome};
+use super::{AgentFiles, CommandContext, Outcome, SetupContext};
 use crate::cli::error::Result;
 use crate::cli::table::bytes;
 use crate::daemon::VERSION;

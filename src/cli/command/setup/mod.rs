@@ -1,4 +1,13 @@
-//! `cerebro setup` and `cerebro unsetup`: configures agents for Cerebro, and undoes that.
+//! `cerebro setup` and `cerebro unsetup`: configures agents for Cerebro, and undoes that. Beside them, all else that is
+//! installed, shown or removed with the program.
+
+mod all;
+pub mod autostart;
+pub mod completions;
+mod installation;
+pub mod uninstall;
+pub mod upgrade;
+pub mod welcome;
 
 use std::path::{Path, PathBuf};
 
@@ -412,7 +421,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 
 pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome> {
     if args.all {
-        return super::setup_all::run(context, &args).await;
+        return all::run(context, &args).await;
     }
     let Some(name) = &args.agent else {
         return if args.check { check_all(context).await } else { list(context) };

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use clap::Args;
 use serde_json::Value;
 
-use super::suggest;
+use super::super::suggest;
 use crate::cli::daemon_client::Daemon;
 use crate::cli::error::{Error, Result};
 use cerebro_core::domain::{Kind, Project, Timestamp};

@@ -8,8 +8,7 @@ use clap_complete::aot;
 use clap_mangen::Man;
 use serde_json::json;
 
-use super::setup::{SetupContext, files, print_files, remove_empty_folders};
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, SetupContext, files, print_files, remove_empty_folders};
 use crate::cli::Cli;
 use crate::cli::error::{Error, Result};
 use crate::platform;

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::export_part::{PartArgs, PartFilter};
-use super::portable::Pages;
+use super::note::{self, Link, Note};
 use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below, project_of};
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, Pages};
 use crate::answer::{
     Text,
     graph::Edge,
@@ -20,7 +20,6 @@ use crate::answer::{
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::note::{self, Link, Note};
 use cerebro_core::code::Code;
 use cerebro_core::domain::Run;
 use cerebro_core::text;
