@@ -162,8 +162,6 @@ pub struct Memory {
     pub session: String,
     /// Its origin.
     pub origin: String,
-    /// The flag of its text, if it reads like an instruction.
-    pub flag: String,
     /// The kind of memory: `semantic`, for example.
     pub nature: String,
     /// Where it is shown, if it is to be done in one place.
@@ -188,7 +186,6 @@ pub struct Memory {
 impl Memory {
     /// From `mem_get_observation`.
     pub fn of(found: &Observation) -> Self {
-        let flag = line(found.marks.flag.as_ref());
         let origin = line(found.origin.as_ref());
         let moment = |at: &Option<Text>| at.as_ref().and_then(Text::moment);
         let relation = |near: &Related| Relation {
@@ -208,7 +205,7 @@ impl Memory {
                 pinned: found.pinned,
                 deleted: found.deleted_at.is_some(),
                 archived: found.archived_at.is_some(),
-                flag: flag.clone(),
+                flag: line(found.marks.flag.as_ref()),
                 at: moment(&found.updated_at).or_else(|| moment(&found.date)),
                 preview: String::new(),
                 marks: marks(&found.marks, found.archived_at.is_some(), &origin),
@@ -227,7 +224,6 @@ impl Memory {
             valid: period(&found.valid),
             session: line(found.session_id.as_ref()),
             origin,
-            flag,
             nature: line(found.nature.as_ref()),
             trigger: line(found.trigger.as_ref()),
             valid_from: moment(&found.valid.from),

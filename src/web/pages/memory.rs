@@ -99,7 +99,7 @@ fn page(
         pinned: row.pinned,
         deleted: row.deleted,
         archived: row.archived,
-        flag: memory.flag.clone(),
+        flag: row.flag.clone(),
         updated: locale.moment(row.at),
         created: locale.moment(memory.created_at),
         content,
