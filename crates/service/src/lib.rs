@@ -416,9 +416,6 @@ impl Service {
     }
 
     /// Rewrites the files of index and database, so that they hold nothing that is no longer in them.
-    ///
-    /// # Errors
-    /// A failing index or store.
     pub async fn compact(&self) -> Result<(), ServiceError> {
         self.recall.index.ask(Index::flush).await?;
         self.recall.evidence.settle().await?;

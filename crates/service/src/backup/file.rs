@@ -186,9 +186,6 @@ impl Draft {
     }
 
     /// Writes the last line, makes the file durable and gives it its name.
-    ///
-    /// # Errors
-    /// [`FileError::Io`].
     pub fn finish(mut self) -> Result<(End, u64), FileError> {
         let end = End {
             rows: self.tally.rows().clone(),

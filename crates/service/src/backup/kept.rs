@@ -54,9 +54,6 @@ impl Owner<'_> {
 }
 
 /// The backups of a home, by its path, in a folder, newest first: those of stores that it had before too.
-///
-/// # Errors
-/// As [`of`].
 pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
     let home = home.display().to_string();
     chosen(dir, |head| head.home == home)

@@ -217,9 +217,6 @@ pub fn known(places: &[TranscriptFolder], path: &Path) -> Result<Found, String> 
 }
 
 /// Opens a file for reading, if it is one and no link.
-///
-/// # Errors
-/// The system's error.
 pub fn open(path: &Path) -> std::io::Result<fs::File> {
     let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
     let file = fs::OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;

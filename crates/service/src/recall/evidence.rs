@@ -145,9 +145,6 @@ impl Recall {
 
     /// The best evidence of a kind for a question that no memory answers, if one matches strongly. `None` while the
     /// index is being built, because a search of memories does not wait for it.
-    ///
-    /// # Errors
-    /// As [`Self::search_evidence`].
     pub async fn evidence_hint(
         &self,
         of: Evidence,
