@@ -230,9 +230,6 @@ impl Write<'_> {
 
     /// A candidate was accepted without a person. The memory that it became rests on what it cites, but a citation that
     /// somebody took away stays away.
-    ///
-    /// # Errors
-    /// A failing read.
     pub async fn corroborate_candidate(
         &mut self,
         candidate: &Candidate,

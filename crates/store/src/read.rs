@@ -232,9 +232,6 @@ impl<'a, T> Walk<'a, T> {
     }
 
     /// The next page; `None` after the last row.
-    ///
-    /// # Errors
-    /// A failing store, or a malformed row.
     pub async fn next(&mut self) -> Result<Option<Vec<T>>, StoreError> {
         if self.is_over {
             return Ok(None);
@@ -247,9 +244,6 @@ impl<'a, T> Walk<'a, T> {
     }
 
     /// The page after an id, or the first one: each row with its id.
-    ///
-    /// # Errors
-    /// A failing store, or a malformed row.
     pub async fn page(&self, after: Option<&str>) -> Result<Page<T>, StoreError> {
         (self.read)(self.store, self.table, after.map(str::to_owned), self.limit).await
     }

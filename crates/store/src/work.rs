@@ -614,9 +614,6 @@ impl<'a> Works<'a> {
     }
 
     /// The events of a piece of work with these numbers, as far as they exist, in order.
-    ///
-    /// # Errors
-    /// A failing store, or an unreadable row.
     pub async fn events(
         self,
         work: &WorkId,
