@@ -102,9 +102,6 @@ macro_rules! plain_id {
         impl $name {
             #[doc = concat!("Reads an id as people and agents write it: with or without `", $table, ":`, in any case,")]
             /// surrounding blanks ignored.
-            ///
-            /// # Errors
-            /// When it is malformed.
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 let text = text.trim();
                 let text = text.strip_prefix(concat!($table, ":")).unwrap_or(text);
@@ -134,9 +131,6 @@ macro_rules! prefixed_id {
 
         impl $name {
             /// Reads an id as people and agents write it, in any case, surrounding blanks ignored.
-            ///
-            /// # Errors
-            /// When it is malformed.
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 let text = text.trim().to_ascii_lowercase();
                 Self::of_key(text.strip_prefix($prefix).ok_or($error)?)
@@ -148,9 +142,6 @@ macro_rules! prefixed_id {
             }
 
             /// The inverse of [`Self::key`].
-            ///
-            /// # Errors
-            /// When it is malformed.
             pub fn of_key(key: &str) -> Result<Self, IdError> {
                 Short::parse(key).map(Self).ok_or($error)
             }

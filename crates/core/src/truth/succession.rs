@@ -48,9 +48,6 @@ pub enum SupersessionError {
 
 /// Whether `newer` may supersede `older`. `below` has the known supersessions: from each memory to those whose
 /// place it took.
-///
-/// # Errors
-/// [`SupersessionError`]
 pub fn check_supersession<K: Copy + Ord>(
     newer: K,
     older: K,

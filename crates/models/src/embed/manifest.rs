@@ -106,9 +106,6 @@ fn text(path: &Path) -> io::Result<String> {
 }
 
 /// The length and hash of a file.
-///
-/// # Errors
-/// It cannot be read.
 pub fn fingerprint(path: &Path) -> io::Result<Fingerprint> {
     let mut hash = Sha256::new();
     let bytes = io::copy(&mut File::open(path)?, &mut hash)?;

@@ -118,9 +118,6 @@ impl Connection {
     }
 
     /// Posts JSON to a path below the base address, once.
-    ///
-    /// # Errors
-    /// As [`Self::send`].
     pub async fn post(
         &self,
         path: &str,
