@@ -44,9 +44,6 @@ impl Record {
     }
 
     /// Writes the record; an empty one is removed.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write(&self, folder: &Path, agent: &str) -> Result<(), SetupError> {
         let path = path(folder, agent);
         let before = file::read(&path)?;
