@@ -63,9 +63,6 @@ enum Answer {
 }
 
 /// Reads requests from one stream and writes answers to the other, until the first one ends.
-///
-/// # Errors
-/// A broken stream, or an invalid request.
 pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
     answer(&mut to, &Hello { isolated: confinement::confine() })?;
     loop {

@@ -310,9 +310,6 @@ pub struct Client {
 
 impl Client {
     /// Begins an MCP session on a connection; `timeout` bounds each call.
-    ///
-    /// # Errors
-    /// [`CallError`] when the handshake fails.
     pub async fn new(connection: Connection, timeout: Duration) -> Result<Self, CallError> {
         let Connection { daemon, reader, writer } = connection;
         let stream: Join<_, _> = tokio::io::join(reader, writer);
@@ -320,9 +317,6 @@ impl Client {
     }
 
     /// The same on any stream, with `daemon` as the daemon's reply to the hello.
-    ///
-    /// # Errors
-    /// [`CallError`] when the handshake fails.
     pub async fn over<S>(stream: S, daemon: Reply, timeout: Duration) -> Result<Self, CallError>
     where
         S: AsyncRead + AsyncWrite + Send + 'static,

@@ -92,17 +92,11 @@ impl Lock {
     }
 
     /// Writes the socket's path into the file.
-    ///
-    /// # Errors
-    /// Any error of the file system.
     pub fn listens_at(&self, socket: &Path) -> io::Result<()> {
         write_owner(&self.file, &Owner { socket: Some(socket.to_owned()), ..self.owner.clone() })
     }
 
     /// What identifies the file that is locked.
-    ///
-    /// # Errors
-    /// Any error of the file system.
     pub fn identity(&self) -> io::Result<FileIdentity> {
         platform::open_file_identity(&self.file)
     }

@@ -87,9 +87,6 @@ pub(crate) struct Inside {
 pub(crate) type Shared = Arc<Inside>;
 
 /// Opens the page on loopback, until it is stopped or `leaving` completes. Port 0 means a free port.
-///
-/// # Errors
-/// If the port is in use or not allowed.
 pub async fn open(
     client: Client,
     port: u16,

@@ -58,9 +58,6 @@ impl Pipe {
     }
 
     /// Sends a message.
-    ///
-    /// # Errors
-    /// When the other side is gone.
     pub(super) async fn send(&mut self, message: &Message) -> io::Result<()> {
         self.writer.write_all(message.line().as_bytes()).await
     }
