@@ -9,12 +9,12 @@ use super::setup::{SetupContext, show_changes};
 use super::{CommandContext, Outcome};
 use crate::answer::{
     Received,
-    distil::{Arrangement, Decided},
+    distil::{Arrangement, Decided, Operation, Skill},
     of,
 };
 use crate::cli::daemon_client::Request;
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use crate::setup::{Change, skill};
 use cerebro_core::domain::Run;
 use cerebro_core::text;
@@ -71,19 +71,19 @@ pub struct SkillsArgs {
     dry_run: bool,
 }
 
-const SKILLS: &[(&str, Layout)] = &[
-    ("name", Layout::Fixed),
-    ("project", Layout::Fixed),
-    ("sessions", Layout::Count),
-    ("title", Layout::Flexible),
+const SKILLS: &[Column<Skill>] = &[
+    ("name", Layout::Fixed, |draft| shown(&draft.name)),
+    ("project", Layout::Fixed, |draft| shown(&draft.project)),
+    ("sessions", Layout::Count, |draft| shown(&draft.sessions)),
+    ("title", Layout::Flexible, |draft| shown(&draft.title)),
 ];
 
-const OPERATIONS: &[(&str, Layout)] = &[
-    ("change", Layout::Fixed),
-    ("memory", Layout::Fixed),
-    ("title", Layout::Flexible),
-    ("topic", Layout::Flexible),
-    ("other", Layout::Flexible),
+const OPERATIONS: &[Column<Operation>] = &[
+    ("change", Layout::Fixed, action),
+    ("memory", Layout::Fixed, |operation| shown(&operation.memory)),
+    ("title", Layout::Flexible, |operation| shown(&operation.title)),
+    ("topic", Layout::Flexible, |operation| shown(&operation.topic)),
+    ("other", Layout::Flexible, |operation| shown(&operation.other_title)),
 ];
 
 impl WhoseArgs {
@@ -149,6 +149,12 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
     Ok(Outcome::Done)
 }
 
+/// What an operation does, and whether it still can.
+fn action(operation: &Operation) -> String {
+    let action = operation.action.raw();
+    if operation.fits { action.to_owned() } else { format!("{action} (no longer applies)") }
+}
+
 /// An arrangement, with what each of its operations changes. `raw` is the same as it came.
 pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) -> Result<Outcome> {
     context.output.json(raw)?;
@@ -161,17 +167,7 @@ pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) ->
         ("decided", context.output.moment(&arrangement.decided_at)),
     ])?;
     let operations = arrangement.operations.as_deref().unwrap_or_default();
-    let table = Table::listing(OPERATIONS, operations, |operation| {
-        let action = operation.action.raw();
-        vec![
-            if operation.fits { action.to_owned() } else { format!("{action} (no longer applies)") },
-            shown(&operation.memory),
-            shown(&operation.title),
-            shown(&operation.topic),
-            shown(&operation.other_title),
-        ]
-    });
-    context.output.table(&table, "nothing changes")?;
+    context.output.table(&Table::of(OPERATIONS, operations), "nothing changes")?;
     Ok(Outcome::Done)
 }
 
@@ -205,9 +201,7 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         return Ok(Outcome::Done);
     }
     context.output.json(answer.raw())?;
-    let table = Table::listing(SKILLS, drafts, |draft| {
-        vec![shown(&draft.name), shown(&draft.project), shown(&draft.sessions), shown(&draft.title)]
-    });
+    let table = Table::of(SKILLS, drafts);
     context.output.table(&table, "no procedure was seen in three sessions yet")?;
     if !drafts.is_empty() {
         let count = text::counted(drafts.len(), "draft");

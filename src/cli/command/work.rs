@@ -13,7 +13,7 @@ use super::{CommandContext, Outcome, name_of, text_of, within};
 use crate::answer::{Text, name, of, work};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::text::framed;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::{Gaps, GateState, IntentStanding, PlanStep, State as Facts, TestState, TimedText};
@@ -236,15 +236,15 @@ pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
     }
 }
 
-const WORKS: &[(&str, Layout)] = &[
-    ("work", Layout::Id),
-    ("active", Layout::Ago),
-    ("state", Layout::Fixed),
-    ("but", Layout::Fixed),
-    ("agent", Layout::Spare),
-    ("project", Layout::Spare),
-    ("events", Layout::Count),
-    ("title", Layout::Flexible),
+const WORKS: &[Column<work::Piece>] = &[
+    ("work", Layout::Id, |piece| shown(&piece.work)),
+    ("active", Layout::Ago, |piece| shown(&piece.active_at)),
+    ("state", Layout::Fixed, |piece| shown(&piece.status)),
+    ("but", Layout::Fixed, |piece| shown(&piece.stale)),
+    ("agent", Layout::Spare, |piece| shown(&piece.agent)),
+    ("project", Layout::Spare, |piece| shown(&piece.project)),
+    ("events", Layout::Count, |piece| shown(&piece.seq)),
+    ("title", Layout::Flexible, |piece| shown(&piece.title)),
 ];
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
@@ -265,20 +265,8 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
             .output
             .note(&format!("{missed} events are missing; a gap notes them once the journal can be written"));
     }
-    let row = |piece: &work::Piece| {
-        vec![
-            shown(&piece.work),
-            shown(&piece.active_at),
-            shown(&piece.status),
-            shown(&piece.stale),
-            shown(&piece.agent),
-            shown(&piece.project),
-            shown(&piece.seq),
-            shown(&piece.title),
-        ]
-    };
     let nothing = "no pieces of work; --state all lists closed ones, --all-projects those of all projects";
-    context.output.table(&Table::listing(WORKS, &answer.works, row), nothing)?;
+    context.output.table(&Table::of(WORKS, &answer.works), nothing)?;
     context.output.notes(&suggestions);
     Ok(Outcome::Done)
 }
@@ -409,39 +397,31 @@ async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     Ok(outcome)
 }
 
-const EFFECTS: &[(&str, Layout)] = &[
-    ("work", Layout::Id),
-    ("event", Layout::Count),
-    ("project", Layout::Spare),
-    ("key", Layout::Fixed),
-    ("repeat", Layout::Fixed),
-    ("effect", Layout::Flexible),
+const EFFECTS: &[Column<work::Effect>] = &[
+    ("work", Layout::Id, |effect| shown(&effect.work)),
+    ("event", Layout::Count, |effect| shown(&effect.seq)),
+    ("project", Layout::Spare, |effect| shown(&effect.project)),
+    ("key", Layout::Fixed, |effect| shown(&effect.key)),
+    ("repeat", Layout::Fixed, |effect| shown(&effect.repeat)),
+    ("effect", Layout::Flexible, |effect| shown(&effect.text)),
 ];
 
 async fn sweep(context: &CommandContext) -> Result<Outcome> {
     let answer = context.ask_patiently(Request::new(of::WorkUnsettled)).await?;
     context.output.json(answer.raw())?;
-    let row = |effect: &work::Effect| {
-        vec![
-            shown(&effect.work),
-            shown(&effect.seq),
-            shown(&effect.project),
-            shown(&effect.key),
-            shown(&effect.repeat),
-            shown(&effect.text),
-        ]
-    };
-    let table = Table::listing(EFFECTS, &answer.effects, row);
+    let table = Table::of(EFFECTS, &answer.effects);
     context.output.table(&table, "no announced effect of unknown outcome; `cerebro work resume` and `show` name commands that had begun")?;
     Ok(Outcome::Done)
 }
 
-const STEPS: &[(&str, Layout)] =
-    &[("step", Layout::Count), ("state", Layout::Fixed), ("text", Layout::Flexible)];
+const STEPS: &[Column<PlanStep>] = &[
+    ("step", Layout::Count, |step| shown(&step.number)),
+    ("state", Layout::Fixed, |step| name(&step.standing)),
+    ("text", Layout::Flexible, |step| step.text.clone()),
+];
 
 fn steps(context: &CommandContext, steps: &[PlanStep]) -> Result<Outcome> {
-    let row = |step: &PlanStep| vec![shown(&step.number), name(&step.standing), step.text.clone()];
-    let table = Table::listing(STEPS, steps, row);
+    let table = Table::of(STEPS, steps);
     if !table.is_empty() {
         context.output.table(&table, "")?;
     }
@@ -541,6 +521,12 @@ async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+const FINDINGS: &[Column<work::Finding>] = &[
+    ("work", Layout::Fixed, |found| shown(&found.work)),
+    ("finding", Layout::Fixed, |found| shown(&found.finding)),
+    ("detail", Layout::Flexible, |found| shown(&found.detail)),
+];
+
 async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
     let mut heads = args.head;
     if let Some(path) = &args.anchor {
@@ -564,10 +550,7 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
         ("texts removed", shown(&answer.purged)),
         ("of another key", shown(&answer.foreign)),
     ])?;
-    let columns = [("work", Layout::Fixed), ("finding", Layout::Fixed), ("detail", Layout::Flexible)];
-    let table = Table::listing(&columns, &answer.findings, |found| {
-        vec![shown(&found.work), shown(&found.finding), shown(&found.detail)]
-    });
+    let table = Table::of(FINDINGS, &answer.findings);
     context.output.table(&table, "nothing was changed, as far as this home shows")?;
     if answer.more {
         context.output.note("more was found than is shown");
