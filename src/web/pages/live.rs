@@ -10,7 +10,7 @@ use axum::{
 use futures::stream;
 
 use super::prelude::*;
-use super::{Parts, value};
+use super::value;
 use crate::answer::daemon;
 use crate::view::{self, Call};
 
@@ -64,7 +64,7 @@ impl CallLine {
     }
 }
 
-pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -> Page {
     let answer = shared.backend.read(of::Live, json!({ "after": 0, "limit": CALLS })).await?;
     let calls = answer.calls.iter().rev();
     let calls: Vec<CallLine> = calls.map(|call| CallLine::of(&Call::of(call), &locale)).collect();
@@ -72,12 +72,7 @@ pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -
 }
 
 /// Streams each call after the last one that the browser received, until the page closes.
-pub(in crate::web) async fn stream(
-    State(shared): State<Shared>,
-    locale: Locale,
-    headers: HeaderMap,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn stream(headers: HeaderMap, Asked { shared, locale, parts }: Asked) -> Page {
     let asked = value(&parts, "after")?;
     let received = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let after: u64 = received.or(asked).unwrap_or(0);

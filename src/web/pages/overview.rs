@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
+use super::Item;
 use super::prelude::*;
-use super::{Item, Parts};
 use crate::answer::{Text, daemon::Client, stats::Stats};
 use crate::view::{self, Call, DAYS_MAX, Fact, span};
 use crate::web::{
@@ -89,11 +89,7 @@ struct OverviewPage {
     counted: When,
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page {
     let figures = shared.backend.figures().await?;
     let counts = Arc::clone(&figures.counts);
     let (saves, saves_said) = saves(&counts, &locale);

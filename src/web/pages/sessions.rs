@@ -1,7 +1,7 @@
 //! The sessions of agents: the list, and one session with its summary, prompts and memories in order of time.
 
 use super::prelude::*;
-use super::{Parts, about, is_on, known_projects, named, part, value};
+use super::{about, is_on, known_projects, named, part, value};
 use crate::answer::{Text, sessions};
 use crate::view::{self, Entry, Session};
 use crate::web::{
@@ -103,11 +103,7 @@ fn line(session: &Session, locale: &Locale) -> Line {
     }
 }
 
-pub(in crate::web) async fn list(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page {
     let (project, before) = (part(&parts, "project"), part(&parts, "before"));
     let mut question = about(&project, json!({ "limit": PAGE }));
     if let Some(before) = value::<Timestamp>(&parts, "before")? {
@@ -138,12 +134,7 @@ pub(in crate::web) async fn list(
     }))
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {
     let is_whole = is_on(&parts, "whole")?;
     let (limit, bytes) = if is_whole { (WHOLE_ENTRIES, CONTENT_BYTES_MAX) } else { (ENTRIES, PROMPT_BYTES) };
     let mut question = json!({ "session_id": id, "limit": limit, "prompt_bytes": bytes });

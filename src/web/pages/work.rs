@@ -1,7 +1,7 @@
 //! Present and abandoned work of agents: the pieces of work, and the state of one.
 
+use super::counted;
 use super::prelude::*;
-use super::{Parts, counted};
 use crate::view::{self, Work};
 
 /// How many pieces of work a page shows.
@@ -62,11 +62,7 @@ struct WorkPage {
     facts_more: usize,
 }
 
-pub(in crate::web) async fn list(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page {
     let all = super::is_on(&parts, "all")?;
     let before = super::value::<jiff::Timestamp>(&parts, "before")?.map(|before| before.to_string());
     let question = json!({
@@ -88,11 +84,7 @@ pub(in crate::web) async fn list(
     }))
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale, .. }: Asked) -> Page {
     let answer = shared.backend.read(of::WorkShow, json!({ "work": id })).await;
     let answer = answer.map_err(Failure::absent)?;
     let work = Work::of(&answer.work);
