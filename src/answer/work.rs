@@ -34,6 +34,13 @@ pub struct Piece {
     pub fence: u64,
 }
 
+impl Piece {
+    /// Its status as one word: why nobody is working on it, if that is so.
+    pub fn standing(&self) -> &Text {
+        self.stale.as_ref().unwrap_or(&self.status)
+    }
+}
+
 /// `op_work_list`
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Listed {

@@ -27,7 +27,7 @@ pub use overview::{DAYS_MAX, Fact, days_of, facts, saves_by_day};
 pub use past::{Exchange, Past};
 pub use question::{history, saves, whole};
 pub use vitals::{problems, spent, vitals};
-pub use work::{Work, no_work, work_facts};
+pub use work::{no_work, work_facts};
 
 /// A memory in a list.
 #[derive(Debug, Clone, Default, PartialEq)]
