@@ -149,7 +149,7 @@ answers! {
     WorkClose => work::Closed;
     WorkFork => work::Forked;
     WorkExport => work::Exported;
-    WorkPrune => work::Pruned;
+    WorkPrune => work::PrunedWork;
     WorkVerify => work::Verified;
     WorkHead => work::Head;
     WorkProve => work::Proved;

@@ -118,10 +118,10 @@ const FOUND: &[Column<Found>] = &[
 
 const TAKEN: &[Column<Taken>] = &[
     ("agent", Layout::Fixed, |one| shown(&one.agent)),
-    ("read", Layout::Count, |one| shown(&one.read)),
-    ("exchanges", Layout::Count, |one| shown(&one.exchanges)),
-    ("with secrets removed", Layout::Count, |one| shown(&one.redacted)),
-    ("unreadable lines", Layout::Count, |one| (one.malformed + one.oversized).to_string()),
+    ("read", Layout::Count, |one| shown(&one.progress.read)),
+    ("exchanges", Layout::Count, |one| shown(&one.progress.exchanges)),
+    ("with secrets removed", Layout::Count, |one| shown(&one.progress.redacted)),
+    ("unreadable lines", Layout::Count, |one| (one.progress.malformed + one.progress.oversized).to_string()),
     ("unknown records", Layout::Flexible, unknown),
 ];
 
@@ -345,7 +345,7 @@ const NO_TYPE: &str = "(none)";
 /// The records that were not understood, by their types.
 fn unknown(taken: &Taken) -> String {
     let named = |name: &str| if name == NO_TYPE { "without a type".to_owned() } else { name.to_owned() };
-    let records = taken.unknown.iter().map(|(name, count)| format!("{} ×{count}", named(name)));
+    let records = taken.progress.unknown.iter().map(|(name, count)| format!("{} ×{count}", named(name)));
     records.collect::<Vec<_>>().join(", ")
 }
 
