@@ -29,10 +29,6 @@ pub struct Counts {
     pub relates_to: i64,
     /// Edges between sessions, in all projects.
     pub follows: i64,
-    /// Waiting jobs, in all projects.
-    pub jobs: i64,
-    /// Dead letters, in all projects.
-    pub dead_jobs: i64,
 }
 
 /// The counts of health, apart from memories, in all projects.
