@@ -73,11 +73,9 @@ pub struct EntryRow {
 struct MessageData<'a> {
     #[serde(borrow)]
     role: Text<'a>,
-    #[serde(borrow, rename = "modelID")]
+    #[serde(rename = "modelID")]
     model: Text<'a>,
-    #[serde(borrow)]
     path: Raw<'a>,
-    #[serde(borrow)]
     error: Raw<'a>,
     summary: Flag,
 }
@@ -87,28 +85,20 @@ struct MessageData<'a> {
 struct Part<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     text: Text<'a>,
     synthetic: Flag,
     ignored: Flag,
     /// The tool's name in 1.x, and in 2.x.
-    #[serde(borrow)]
     tool: Text<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
     /// The call's id in 1.x, and in 2.x.
-    #[serde(borrow, rename = "callID")]
+    #[serde(rename = "callID")]
     call: Text<'a>,
-    #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     state: Raw<'a>,
-    #[serde(borrow)]
     files: Raw<'a>,
     /// Of a subtask: the command that the person gave, and what an agent is to do.
-    #[serde(borrow)]
     command: Text<'a>,
-    #[serde(borrow)]
     prompt: Text<'a>,
 }
 
@@ -117,15 +107,10 @@ struct Part<'a> {
 struct ToolState<'a> {
     #[serde(borrow)]
     status: Text<'a>,
-    #[serde(borrow)]
     input: Raw<'a>,
-    #[serde(borrow)]
     output: Raw<'a>,
-    #[serde(borrow)]
     content: Raw<'a>,
-    #[serde(borrow)]
     error: Raw<'a>,
-    #[serde(borrow)]
     metadata: Raw<'a>,
 }
 
@@ -141,24 +126,15 @@ struct Metadata {
 struct Entry<'a> {
     #[serde(borrow)]
     text: Text<'a>,
-    #[serde(borrow)]
     content: Raw<'a>,
-    #[serde(borrow)]
     model: Raw<'a>,
-    #[serde(borrow)]
     summary: Text<'a>,
-    #[serde(borrow)]
     status: Text<'a>,
-    #[serde(borrow)]
     command: Text<'a>,
     exit: Number,
-    #[serde(borrow)]
     output: Raw<'a>,
-    #[serde(borrow)]
     error: Raw<'a>,
-    #[serde(borrow)]
     outcome: Text<'a>,
-    #[serde(borrow)]
     location: Raw<'a>,
 }
 
