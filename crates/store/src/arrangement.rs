@@ -26,7 +26,6 @@ struct OperationRow {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct Row {
-    #[surreal(default)]
     id: Option<RecordId>,
     project: Option<String>,
     state: String,

@@ -26,7 +26,6 @@ pub struct Artifact {
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct ArtifactRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     data: Bytes,
     len: i64,

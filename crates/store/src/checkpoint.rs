@@ -33,7 +33,6 @@ pub struct Checkpoint {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct CheckpointRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     seq: i64,
     state: String,

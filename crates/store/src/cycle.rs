@@ -148,7 +148,6 @@ struct StepRow {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct Row {
-    #[surreal(default)]
     id: Option<RecordId>,
     state: String,
     by: String,

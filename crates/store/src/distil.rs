@@ -40,7 +40,6 @@ struct EvidenceRow {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct CandidateRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     session: String,
     kind: String,
@@ -52,7 +51,6 @@ struct CandidateRow {
     revision: Option<i64>,
     generation: String,
     model: String,
-    #[surreal(default)]
     corroborated: Option<bool>,
     at: Datetime,
     decided_at: Option<Datetime>,
@@ -78,7 +76,6 @@ impl From<DroppedRow> for (String, u32) {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct RunRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     state: String,
     outcome: Option<String>,

@@ -176,7 +176,6 @@ struct Row {
     #[surreal(rename = "memory")]
     subject: RecordId,
     revision: i64,
-    #[surreal(default)]
     payload: Option<serde_json::Value>,
     attempts: i64,
     due_at: surrealdb::types::Datetime,
@@ -184,7 +183,6 @@ struct Row {
     #[surreal(rename = "claim")]
     fencing_token: Option<i64>,
     error: Option<String>,
-    #[surreal(default)]
     title: Option<String>,
 }
 

@@ -16,7 +16,6 @@ use cerebro_core::domain::{EventKind, HistoryTombstone, Project, Prompt, PromptI
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct PromptRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     session: RecordId,
     project: String,

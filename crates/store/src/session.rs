@@ -16,7 +16,6 @@ use cerebro_core::domain::{EndReason, EventKind, MemoryId, Project, Session, Ses
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct SessionRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     project: String,
     agent: String,

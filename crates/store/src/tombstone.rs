@@ -61,7 +61,6 @@ pub struct Tombstone {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct Row {
-    #[surreal(default)]
     id: Option<RecordId>,
     memory: RecordId,
     why: String,

@@ -117,7 +117,6 @@ impl TryFrom<Value> for AnyWork {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct WorkRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     owner: String,
     project: String,

@@ -15,7 +15,6 @@ const TABLE: &str = "past_session";
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct PastSessionRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     agent: String,
     project: String,

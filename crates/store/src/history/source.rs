@@ -15,7 +15,6 @@ const TABLE: &str = "source";
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct SourceRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     agent: String,
     key: String,
