@@ -97,13 +97,11 @@ named! {
         Resume = "resume",
         /// First check an effect of unknown outcome.
         CheckFirst = "check_first",
-        /// Wait for a gate.
         WaitGate = "wait_gate",
         /// Another live session holds it.
         Held = "held",
         /// It is done, or was given up.
         Complete = "complete",
-        /// It failed.
         Failed = "failed",
     }
 }

@@ -51,7 +51,6 @@ impl JobKind {
 /// What a job is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A memory.
     Memory(MemoryId),
     /// A row of another table.
     Other {
@@ -143,7 +142,6 @@ pub struct ListedJob {
     pub subject: Subject,
     /// The subject's title; empty where it has none.
     pub title: String,
-    /// Its state.
     pub state: JobState,
     /// How often it was attempted.
     pub attempts: u32,

@@ -19,9 +19,7 @@ pub struct Counts {
     pub memories: i64,
     /// Deleted memories, including purged ones.
     pub deleted: i64,
-    /// Sessions.
     pub sessions: i64,
-    /// Prompts.
     pub prompts: i64,
     /// Edges from a memory to a session, in all projects.
     pub created_in: i64,
@@ -49,9 +47,7 @@ pub struct HealthCounts {
 pub struct ProjectCount {
     /// Live memories.
     pub memories: i64,
-    /// Sessions.
     pub sessions: i64,
-    /// Prompts.
     pub prompts: i64,
     /// The time of the last write, if a memory or session records one.
     pub last_at: Option<Timestamp>,

@@ -192,11 +192,8 @@ impl Tables {
 /// A text that somebody says.
 #[derive(Debug, Clone, Copy)]
 pub struct SaidText<'a> {
-    /// Its scope.
     pub scope: &'a Scope,
-    /// Its title.
     pub title: &'a str,
-    /// Its content.
     pub content: &'a str,
 }
 

@@ -15,7 +15,6 @@ use crate::turn::{Action, Agent, Call, Parent, ParentKind, PromptKind, Stop};
 /// A row of `session` or `session_v2`. Columns that a version does not have are `None`.
 #[derive(Debug, Clone, Default)]
 pub struct SessionRow {
-    /// `id`.
     pub id: String,
     /// `parent_id`: of a sub-agent's session.
     pub parent: Option<String>,
@@ -23,9 +22,7 @@ pub struct SessionRow {
     pub forked_from: Option<String>,
     /// `directory`. The worktree of the project `global` is `/` and says nothing.
     pub directory: Option<String>,
-    /// `title`.
     pub title: Option<String>,
-    /// `version`.
     pub version: Option<String>,
     /// `revert`, as JSON (1.x): what comes from that message on was taken back.
     pub revert: Option<String>,
@@ -38,7 +35,6 @@ pub struct SessionRow {
 /// A row of `message` (1.x), in the order of `time_created, id`.
 #[derive(Debug, Clone, Default)]
 pub struct MessageRow {
-    /// `id`.
     pub id: String,
     /// `time_created`, in milliseconds.
     pub created_ms: Option<i64>,
@@ -58,7 +54,6 @@ pub struct PartRow {
 /// A row of `session_message` (2.x), in the order of `seq`.
 #[derive(Debug, Clone, Default)]
 pub struct EntryRow {
-    /// `id`.
     pub id: String,
     /// `type`.
     pub kind: String,

@@ -11,7 +11,6 @@ named! {
         Preference = "preference",
         /// A decision, and the reasons for it.
         Decision = "decision",
-        /// A fact.
         Fact = "fact",
         /// A command or procedure that succeeded.
         Works = "works",
@@ -224,7 +223,6 @@ named! {
         Waiting = "waiting",
         /// Accepted: the handbook is arranged this way.
         Accepted = "accepted",
-        /// Rejected.
         Rejected = "rejected",
         /// Accepted, then undone.
         Undone = "undone",

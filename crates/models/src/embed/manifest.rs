@@ -14,7 +14,6 @@ use crate::provider::ProviderError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
-    /// Their mean.
     Mean,
     /// The first one's.
     Cls,
@@ -51,7 +50,6 @@ pub struct Manifest {
     /// The origin of its files, unless it is in the catalogue: repository, commit and path.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// Its files.
     pub files: BTreeMap<String, Fingerprint>,
 }
 

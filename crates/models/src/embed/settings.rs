@@ -32,7 +32,6 @@ pub enum Provider {
     Local,
     /// OpenAI, or a compatible server.
     OpenAi,
-    /// Ollama.
     Ollama,
     /// No provider.
     None,

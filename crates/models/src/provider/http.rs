@@ -30,7 +30,6 @@ pub struct Endpoint {
     pub name: String,
     /// The table of the configuration that names it, for messages.
     pub table: &'static str,
-    /// Its address.
     pub base: Address,
     /// The key that is sent with every request.
     pub key: Option<Key>,

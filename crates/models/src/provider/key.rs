@@ -61,7 +61,6 @@ pub enum KeyError {
     File {
         /// The file.
         path: PathBuf,
-        /// The reason.
         reason: String,
     },
     /// It is too long, or has characters that headers do not allow.

@@ -52,7 +52,6 @@ pub struct Facts {
 /// A call that the person refused: a strong sign, whose reason comes with it or in the next prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The tool.
     pub tool: String,
     /// What it was to do, in a line.
     pub what: String,
