@@ -58,19 +58,15 @@ pub enum ServiceError {
     /// Somebody revised the memory in between.
     #[error("memory `{id}` is at revision {present}, not {expected}")]
     RevisionMismatch {
-        /// The memory.
         id: MemoryId,
         /// What the caller expected.
         expected: u32,
-        /// What it is.
         present: u32,
     },
     /// Another live memory has the topic key.
     #[error("topic_key `{key}` is held by memory `{holder}`")]
     TopicTaken {
-        /// The key.
         key: String,
-        /// Its holder.
         holder: MemoryId,
         /// The holder's title.
         title: Quotation,

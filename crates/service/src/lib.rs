@@ -170,7 +170,6 @@ pub struct Capabilities {
     pub distilling: Distilling,
     /// Plans to merge and to archive.
     pub consolidating: Consolidating,
-    /// Backups.
     pub backups: Backups,
     /// Background jobs.
     pub worker: Worker,

@@ -55,7 +55,6 @@ pub struct Head {
 /// The position of a store in its log. At equal positions, the content is the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPosition {
-    /// Which store.
     pub store: String,
     /// The number of its last event.
     pub seq: u64,
@@ -101,7 +100,6 @@ pub enum FileError {
     /// It is something else.
     #[error("{0} is not a backup of Cerebro: its first line is not that of one")]
     Foreign(PathBuf),
-    /// It is damaged.
     #[error("{path} is damaged: {reason}; use another backup")]
     Damaged { path: PathBuf, reason: String },
     /// A newer program wrote it.

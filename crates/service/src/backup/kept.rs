@@ -40,7 +40,6 @@ pub struct Kept {
 pub struct Owner<'a> {
     /// The home's folder. Another machine's may have the same path.
     pub home: &'a Path,
-    /// The store in it.
     pub store: &'a str,
 }
 

@@ -62,7 +62,6 @@ impl Generation {
 /// A session, and a mark that changes when the session does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Its id.
     pub id: String,
     /// Changes when the session does: its times and the number of its rows.
     pub watermark: String,

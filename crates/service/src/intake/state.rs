@@ -88,7 +88,6 @@ pub struct Progress {
     pub files: usize,
     /// See `files`.
     pub files_done: usize,
-    /// Their bytes.
     pub bytes: u64,
     /// See `bytes`.
     pub bytes_done: u64,

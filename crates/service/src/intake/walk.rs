@@ -39,7 +39,6 @@ impl From<&Metadata> for Stat {
 /// A file of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The agent.
     pub agent: Agent,
     /// How it is read.
     pub form: Form,

@@ -141,7 +141,6 @@ fn thing(past: &Session) -> Thing<'_> {
 enum Summary {
     /// On the session alone.
     LastMessage,
-    /// In a memory.
     OfCompaction(MemoryId),
 }
 

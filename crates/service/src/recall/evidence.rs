@@ -54,7 +54,6 @@ pub struct EvidenceFound {
     pub relaxed: bool,
     /// How long the whole list is.
     pub total: usize,
-    /// There are more.
     pub more: bool,
     /// How many secrets were taken out of the question.
     pub redacted: usize,
@@ -67,7 +66,6 @@ pub struct EvidenceHint {
     pub n: usize,
     /// The best one.
     pub id: String,
-    /// Its title.
     pub title: String,
 }
 
