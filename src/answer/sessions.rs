@@ -50,7 +50,6 @@ pub struct Entry {
     /// At most 120 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<Text>,
-    /// The type of a memory.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub memory_type: Option<Text>,
     /// As much of a prompt's text as was asked for.

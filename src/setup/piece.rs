@@ -50,7 +50,6 @@ impl Part {
 pub enum Format {
     /// JSON, possibly with comments and trailing commas.
     Json,
-    /// TOML.
     Toml,
     /// A user's text that contains Cerebro's block between two marks.
     Block,

@@ -37,7 +37,6 @@ pub struct Options {
     pub starts_daemon: bool,
     /// The project to show first; all if `None`.
     pub project: Option<String>,
-    /// The clock.
     pub clock: fn() -> Timestamp,
 }
 

@@ -160,7 +160,6 @@ pub struct Memory {
     /// The period in which it is true, if somebody set it.
     pub valid: String,
     pub session: String,
-    /// Its origin.
     pub origin: String,
     /// The flag of its text, if it reads like an instruction.
     pub flag: String,

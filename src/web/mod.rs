@@ -50,7 +50,6 @@ const FORM_BYTES_MAX: usize = 1024 * 1024;
 
 /// An open page.
 pub struct Opened {
-    /// Its address.
     pub address: SocketAddr,
     /// Admits browsers.
     pub entrance: Entrance,
