@@ -33,6 +33,9 @@ struct Marks {
 
 impl Premises {
     /// The premises of the home to which `lock` belongs.
+    ///
+    /// # Errors
+    /// Any error of the file system.
     pub fn new(home: &Home, lock: &Lock) -> io::Result<Self> {
         let marks = Marks { home: home.clone(), lock: lock.identity()?, store: OnceLock::new() };
         Ok(Self(Arc::new(marks)))

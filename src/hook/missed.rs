@@ -22,6 +22,9 @@ const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Records that an event of a session could not be reported.
+///
+/// # Errors
+/// When the file cannot be written.
 pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
     let folder = home.join(FOLDER);
     fs::create_dir_all(&folder)?;

@@ -119,6 +119,9 @@ pub fn backup_of(path: &Path) -> PathBuf {
 }
 
 /// Writes the backup of a file, with the permissions of the file.
+///
+/// # Errors
+/// When it cannot be written.
 pub fn back_up(path: &Path, text: &str) -> Result<(), SetupError> {
     let backup = backup_of(path);
     let written =

@@ -38,6 +38,7 @@ pub enum Finding {
     Rewritten,
     /// The bytes of an artifact do not match its name.
     ArtifactChanged { seq: u64 },
+    /// An artifact is missing.
     ArtifactMissing { seq: u64 },
     /// A seal or an event names a piece of work that is missing.
     WorkMissing,
@@ -45,6 +46,7 @@ pub enum Finding {
     WorkReturned,
     /// The head under a seal differs from the one that the events lead to.
     SealDiffers { seal: u64, seq: u64 },
+    /// A seal is missing.
     SealMissing { seal: u64 },
     /// A seal is not as it was written: its leaves do not lead to its root, or its signature is wrong.
     SealEdited { seal: u64 },

@@ -217,9 +217,7 @@ pub enum Action {
         excerpt: String,
     },
     /// Read files.
-    Read {
-        paths: Vec<String>,
-    },
+    Read { paths: Vec<String> },
     /// Look for text or files.
     Search {
         pattern: String,
@@ -248,13 +246,9 @@ pub enum Action {
         text: String,
     },
     /// Update the to-do list.
-    Todo {
-        items: Vec<Todo>,
-    },
+    Todo { items: Vec<Todo> },
     /// Ask the person.
-    Ask {
-        questions: Vec<Question>,
-    },
+    Ask { questions: Vec<Question> },
     /// Any other tool.
     Other {
         /// Its input as written, shortened.

@@ -54,6 +54,7 @@ pub struct EvidenceFound {
     pub relaxed: bool,
     /// How long the whole list is.
     pub total: usize,
+    /// There are more.
     pub more: bool,
     /// How many secrets were taken out of the question.
     pub redacted: usize,
@@ -66,6 +67,7 @@ pub struct EvidenceHint {
     pub n: usize,
     /// The best one.
     pub id: String,
+    /// Its title.
     pub title: String,
 }
 
@@ -143,6 +145,9 @@ impl Recall {
 
     /// The best evidence of a kind for a question that no memory answers, if one matches strongly. `None` while the
     /// index is being built, because a search of memories does not wait for it.
+    ///
+    /// # Errors
+    /// As [`Self::search_evidence`].
     pub async fn evidence_hint(
         &self,
         of: Evidence,
