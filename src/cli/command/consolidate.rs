@@ -80,15 +80,13 @@ async fn report<O>(context: &CommandContext, request: Request<O>, nothing: &str)
 where
     O: Ask<Answer = Report>,
 {
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     show(context, &answer, nothing)?;
     Ok(Outcome::Done)
 }
 
 async fn log(context: &CommandContext, request: Request<of::CycleLog>, nothing: &str) -> Result<Outcome> {
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     if let Some(one) = &answer.one {
         show(context, one, nothing)?;
         return Ok(Outcome::Done);

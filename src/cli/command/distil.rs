@@ -126,8 +126,7 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
 }
 
 async fn status(context: &CommandContext) -> Result<Outcome> {
-    let answer = context.ask(Request::new(of::DistilStatus)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer(Request::new(of::DistilStatus)).await?;
     let counts = |counts: &BTreeMap<String, u64>| {
         let counts = counts.iter().map(|(name, count)| format!("{count} {}", name.replace('_', " ")));
         counts.collect::<Vec<_>>().join(", ")

@@ -80,8 +80,7 @@ async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
         .with("name", args.name.as_str())
         .with("project", args.project)
         .with("limit", args.limit);
-    let answer = context.ask(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer(request).await?;
     let table = Table::of(MEMORIES, &answer.memories);
     let nothing = format!("nothing is known about `{}` in project {}", args.name, answer.project.raw());
     context.output.table(&table, &nothing)?;

@@ -95,8 +95,7 @@ impl WhoseArgs {
 
 pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outcome> {
     if args.dry_run {
-        let answer = context.ask(args.whose.request(of::DistilArrangePlan)).await?;
-        context.output.json(answer.raw())?;
+        let answer = context.answer(args.whose.request(of::DistilArrangePlan)).await?;
         context.output.facts(&[
             ("handbook", shown(&answer.handbook)),
             ("items", shown(&answer.items)),
@@ -106,8 +105,7 @@ pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outc
         ])?;
         return Ok(Outcome::Done);
     }
-    let answer = context.ask(args.whose.request(of::DistilArrange)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer(args.whose.request(of::DistilArrange)).await?;
     let owner = answer.handbook.raw();
     context
         .output
@@ -125,8 +123,7 @@ pub fn undone(context: &CommandContext, answer: &Received<Decided>) -> Result<Ou
 
 pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Outcome> {
     if args.save {
-        let answer = context.ask(args.whose.request(of::DistilRender)).await?;
-        context.output.json(answer.raw())?;
+        let answer = context.answer(args.whose.request(of::DistilRender)).await?;
         if answer.memories.is_empty() {
             context.output.note(
                 "nothing was saved: of a handbook of all projects, only what stands under a topic is saved",
@@ -138,8 +135,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
         }
         return Ok(Outcome::Done);
     }
-    let answer = context.ask(args.whose.request(of::DistilHandbook)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer(args.whose.request(of::DistilHandbook)).await?;
     match answer.rendered.first() {
         Some(first) => context.output.text(first.content.raw())?,
         None => {

@@ -285,8 +285,7 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     if let Some(seq) = args.artifact {
         return artifact(context, args.work, seq).await;
     }
-    let answer = context.ask_patiently(Request::new(of::WorkShow).with("work", args.work)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(Request::new(of::WorkShow).with("work", args.work)).await?;
     let (work, state) = (&answer.work, &answer.state);
     context.output.facts(&[
         ("work", shown(&work.work)),
@@ -355,8 +354,7 @@ fn intents(state: &Facts) -> String {
 
 async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Outcome> {
     let request = Request::new(of::WorkArtifact).with("work", work).with("seq", seq);
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     let Some(text) = answer.text.as_ref().map(Text::raw) else {
         context.output.note("the whole event is in its row; `cerebro work tail` shows it");
         return Ok(Outcome::Short);
@@ -371,9 +369,8 @@ async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Ou
 
 async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
     let request = Request::new(of::WorkClaim).with("work", args.work).with("takeover", args.takeover);
-    let answer = context.ask_patiently(request).await?;
+    let answer = context.answer_patiently(request).await?;
     let outcome = if answer.held { Outcome::Done } else { Outcome::Short };
-    context.output.json(answer.raw())?;
     let until = context.output.moment(&answer.until);
     if answer.held {
         context.output.outcome(answer.work.raw(), "claimed", &format!(" until {until}"))?;
@@ -385,9 +382,8 @@ async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
 }
 
 async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = context.ask_patiently(Request::new(of::WorkRelease).with("work", args.work)).await?;
+    let answer = context.answer_patiently(Request::new(of::WorkRelease).with("work", args.work)).await?;
     let outcome = if answer.free { Outcome::Done } else { Outcome::Short };
-    context.output.json(answer.raw())?;
     let work = &answer.work;
     if answer.free {
         context.output.outcome(work.work.raw(), "released", &format!(" {}", work.title.raw()))?;
@@ -407,8 +403,7 @@ const EFFECTS: &[Column<work::Effect>] = &[
 ];
 
 async fn sweep(context: &CommandContext) -> Result<Outcome> {
-    let answer = context.ask_patiently(Request::new(of::WorkUnsettled)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(Request::new(of::WorkUnsettled)).await?;
     let table = Table::of(EFFECTS, &answer.effects);
     context.output.table(&table, "no announced effect of unknown outcome; `cerebro work resume` and `show` name commands that had begun")?;
     Ok(Outcome::Done)
@@ -459,8 +454,7 @@ async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
 
 async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
     let request = Request::new(of::WorkResume).with("work", args.work).with("max_bytes", args.bytes);
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     match &answer.text {
         // In the frame in which hooks give it to agents: somebody pastes it, and then it is neither a request nor a memory.
         Some(text) => context.output.text(&framed(text.raw()))?,
@@ -470,8 +464,7 @@ async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
 }
 
 async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Result<Outcome> {
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     changed(context, &answer.work, "closed")?;
     for id in &answer.memories {
         context.output.outcome(id.raw(), "remembered", " what was found out in it")?;
@@ -480,8 +473,7 @@ async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Res
 }
 
 async fn fork(context: &CommandContext, request: Request<of::WorkFork>) -> Result<Outcome> {
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     changed(context, &answer.work, "forked")?;
     Ok(Outcome::Done)
 }
@@ -511,8 +503,7 @@ async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
         return Ok(Outcome::Short);
     }
     let request = Request::new(of::WorkPrune).with("texts_days", args.texts).with("works_days", args.works);
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     context.output.facts(&[
         ("pieces of work", shown(&answer.works)),
         ("texts", shown(&answer.texts)),
@@ -539,9 +530,8 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
         }
         heads.extend(found.iter().map(|anchor| format!("{} {}", anchor.size, anchor.root)));
     }
-    let answer = context.ask_patiently(Request::new(of::WorkVerify).with("heads", heads)).await?;
+    let answer = context.answer_patiently(Request::new(of::WorkVerify).with("heads", heads)).await?;
     let outcome = if answer.findings.is_empty() { Outcome::Done } else { Outcome::Short };
-    context.output.json(answer.raw())?;
     context.output.facts(&[
         ("pieces of work", shown(&answer.works)),
         ("events", shown(&answer.events)),
@@ -559,8 +549,7 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
 }
 
 async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
-    let answer = context.ask_patiently(Request::new(of::WorkHead)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(Request::new(of::WorkHead)).await?;
     match answer.note.as_ref().filter(|_| as_note) {
         Some(note) => context.output.text(note.raw())?,
         None if as_note => context.output.note("nothing is sealed yet"),
@@ -570,9 +559,8 @@ async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
 }
 
 async fn prove(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = context.ask_patiently(Request::new(of::WorkProve).with("work", args.work)).await?;
+    let answer = context.answer_patiently(Request::new(of::WorkProve).with("work", args.work)).await?;
     let is_sealed = answer.sealed;
-    context.output.json(answer.raw())?;
     if is_sealed {
         context.output.text(&format!("{:#}", answer.raw()))?;
     } else {
