@@ -60,6 +60,13 @@ pub struct Entry {
     pub content_bytes: Option<u64>,
 }
 
+impl Entry {
+    /// Whether it is a memory.
+    pub fn is_memory(&self) -> bool {
+        self.kind == "memory"
+    }
+}
+
 /// `mem_timeline`: what happened around a memory or an exchange, oldest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Timeline {

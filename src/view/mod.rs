@@ -332,36 +332,6 @@ impl Session {
     }
 }
 
-/// Something that happened in a session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    /// `memory`, `prompt`, `session_start` or `session_end`.
-    pub what: String,
-    pub id: String,
-    pub title: String,
-    /// The type of a memory.
-    pub kind: String,
-    pub at: Option<Timestamp>,
-}
-
-impl Entry {
-    /// From `op_story` or `mem_timeline`.
-    pub fn of(entry: &sessions::Entry) -> Self {
-        Self {
-            what: entry.kind.line(),
-            id: entry.id.line(),
-            title: line(entry.title.as_ref()),
-            kind: line(entry.memory_type.as_ref()),
-            at: entry.date.moment(),
-        }
-    }
-
-    /// Whether it is a memory.
-    pub fn is_memory(&self) -> bool {
-        self.what == "memory"
-    }
-}
-
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {

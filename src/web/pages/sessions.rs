@@ -2,8 +2,8 @@
 
 use super::prelude::*;
 use super::{about, is_on, known_projects, named, part, value};
-use crate::answer::{Text, sessions};
-use crate::view::{self, Entry, Session};
+use crate::answer::{self, Text, sessions::Entry};
+use crate::view::{self, Session};
 use crate::web::{
     heavy,
     view::markdown::{self, Markup},
@@ -184,20 +184,20 @@ pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale,
 }
 
 /// An entry, and whether its text is incomplete.
-fn happening(entry: &sessions::Entry, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
+fn happening(entry: &Entry, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
     let text = entry.content.as_ref();
     let content = text.map(Text::lines).unwrap_or_default();
     let shown_bytes = text.map_or(0, |text| text.raw().len()) as u64;
     let is_part = entry.content_bytes.is_some_and(|bytes| bytes > shown_bytes);
-    let entry = Entry::of(entry);
-    let is_longer = content.trim() != entry.title.trim();
+    let title = answer::line(entry.title.as_ref());
+    let is_longer = content.trim() != title.trim();
     let fits = is_longer && room.takes(byte_budget::weight(&content));
     let happening = Happening {
-        title: super::titled(&entry.title),
-        href: if entry.is_memory() { link::memory(&entry.id) } else { String::new() },
-        kind: entry.kind,
-        when: locale.moment(entry.at),
-        what: entry.what,
+        title: super::titled(&title),
+        href: if entry.is_memory() { link::memory(&entry.id.line()) } else { String::new() },
+        kind: answer::line(entry.memory_type.as_ref()),
+        when: locale.moment(entry.date.moment()),
+        what: entry.kind.line(),
         content: if fits { content } else { String::new() },
     };
     (happening, is_part || (is_longer && !fits))
