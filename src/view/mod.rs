@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::answer::{
-    Text, daemon,
+    Text,
     graph::Node,
     line,
     memories::{self, Browsed, Marks},
@@ -20,7 +20,6 @@ use crate::answer::{
     sessions,
 };
 pub use crate::answer::{clean, clean_line};
-use cerebro_core::operation::Operation;
 pub use cerebro_core::text::bytes;
 
 pub use overview::{DAYS_MAX, Fact, days_of, facts, saves_by_day};
@@ -329,45 +328,6 @@ impl Session {
         let words = |line: &str| line.trim_start_matches(['#', '*', '-', ' ']).trim().to_owned();
         let telling = |line: &String| !line.is_empty() && !line.eq_ignore_ascii_case("goal");
         clean_line(&self.summary.lines().map(words).find(telling).unwrap_or_default())
-    }
-}
-
-/// A call of a tool.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    pub number: u64,
-    pub at: Option<Timestamp>,
-    pub tool: String,
-    pub agent: String,
-    pub project: String,
-    pub session: String,
-    pub ms: u64,
-    pub failed: bool,
-    pub outcome: String,
-    pub arguments: String,
-}
-
-impl Call {
-    /// From `op_live`.
-    pub fn of(call: &daemon::Call) -> Self {
-        Self {
-            number: call.n,
-            at: call.at.moment(),
-            tool: call.tool.line(),
-            agent: call.agent.line(),
-            project: call.project.line(),
-            session: call.session_id.line(),
-            ms: call.ms,
-            failed: call.failed,
-            outcome: call.outcome.line(),
-            arguments: call.arguments.lines(),
-        }
-    }
-
-    /// Whether it may have changed the store.
-    pub fn changes(&self) -> bool {
-        // The effect of an operation of a later version is unknown.
-        !self.failed && Operation::named(&self.tool).is_none_or(Operation::changes_memories)
     }
 }
 

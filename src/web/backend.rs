@@ -16,12 +16,12 @@ use super::failure::Failure;
 use crate::{
     answer::{
         Ask, Text,
-        daemon::{Client, Status},
+        daemon::{Call, Client, Status},
         of, projects,
         stats::Stats,
     },
     daemon::client::Client as Daemon,
-    view::{self, Call, Row},
+    view::{self, Row},
 };
 use cerebro_core::operation::Operation;
 use cerebro_core::sync::lock;
@@ -146,7 +146,7 @@ impl Backend {
             counts,
             status,
             clients: clients.clients,
-            calls: calls.calls.iter().map(Call::of).collect(),
+            calls: calls.calls,
             latest: latest.memories.iter().map(Row::browsed).collect(),
         })
     }
