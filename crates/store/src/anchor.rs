@@ -107,6 +107,9 @@ impl Anchors<'_> {
     }
 
     /// The anchors of a project's live memories, of at most `limit` memories. It walks all anchored memories.
+    ///
+    /// # Errors
+    /// A failing store, or a malformed row.
     pub async fn of_project(
         self,
         project: &Project,
@@ -118,6 +121,9 @@ impl Anchors<'_> {
     }
 
     /// The anchors of those among some memories that are live and have any.
+    ///
+    /// # Errors
+    /// A failing store, or a malformed row.
     pub async fn of(self, memories: &[MemoryId]) -> Result<Vec<(MemoryId, Vec<Anchor>)>, StoreError> {
         if memories.is_empty() {
             return Ok(Vec::new());

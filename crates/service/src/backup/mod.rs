@@ -290,6 +290,9 @@ impl Backups {
 }
 
 /// The backups of a home in a folder, newest first.
+///
+/// # Errors
+/// When the folder cannot be read.
 pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
     kept::kept(dir, home)
 }
