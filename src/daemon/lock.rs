@@ -54,10 +54,8 @@ impl fmt::Display for Owner {
 /// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another running process has it.
     #[error("{path} is locked by {}", .owner.as_ref().map_or("another process".to_owned(), Owner::to_string))]
     Held { path: PathBuf, owner: Option<Owner> },
-    /// The file cannot be created, locked or written.
     #[error("cannot lock {path}: {source}; the folder must be writable and able to lock files")]
     Io { path: PathBuf, source: io::Error },
 }

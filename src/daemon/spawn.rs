@@ -33,10 +33,8 @@ pub enum SpawnError {
     /// The home is missing and cannot be created.
     #[error(transparent)]
     Home(#[from] HomeError),
-    /// The log cannot be written.
     #[error("cannot write the daemon's log {path}: {source}")]
     Log { path: PathBuf, source: io::Error },
-    /// The program cannot be run.
     #[error("cannot start the daemon ({program}): {source}; if cerebro was moved, install it again")]
     Program { program: PathBuf, source: io::Error },
     /// The program cannot execute itself again.

@@ -41,7 +41,6 @@ pub enum SupersessionError {
     /// The other one superseded it, perhaps through others.
     #[error("it took the place of this memory itself")]
     Circle,
-    /// The chain of supersessions is too long.
     #[error("{SUPERSEDED_DEPTH_MAX} memories already took each other's place before it")]
     TooLong,
 }

@@ -94,15 +94,12 @@ pub struct End {
 /// Why a file is not a complete backup, or cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file system refused.
     #[error("cannot {verb} {path}: {source}")]
     Io { verb: &'static str, path: PathBuf, source: io::Error },
-    /// It is something else.
     #[error("{0} is not a backup of Cerebro: its first line is not that of one")]
     Foreign(PathBuf),
     #[error("{path} is damaged: {reason}; use another backup")]
     Damaged { path: PathBuf, reason: String },
-    /// A newer program wrote it.
     #[error("{path} was written by cerebro {version}, which this one cannot read; install that version")]
     TooNew { path: PathBuf, version: String },
 }
