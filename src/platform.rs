@@ -16,7 +16,6 @@ use tokio::signal::unix::{SignalKind, signal};
 /// The reason given by [`privacy_fault`] for a folder with bits for group or others.
 pub const OPEN_TO_OTHERS: &str = "other users can enter it";
 
-/// The user id of this process.
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }

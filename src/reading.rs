@@ -50,7 +50,6 @@ struct Asked {
     image: Option<String>,
 }
 
-/// An answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Answer {

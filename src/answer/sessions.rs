@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Text, memories::Marks};
 
-/// A session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Session {
     pub id: Text,

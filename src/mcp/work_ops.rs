@@ -136,7 +136,6 @@ pub(super) fn degraded(call: &Call) -> Option<String> {
     call.service.journal.report().degraded_until.map(moment)
 }
 
-/// One event.
 fn event(entry: &Entry) -> work::Event {
     work::Event {
         seq: entry.seq,

@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 
 use super::{SetupError, file};
 
-/// The record of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
     pub path: PathBuf,
@@ -64,12 +63,10 @@ impl Record {
         self.folders.dedup();
     }
 
-    /// The record of a file.
     pub fn file(&self, path: &Path) -> Option<&FileRecord> {
         self.files.iter().find(|recorded| recorded.path == path)
     }
 
-    /// Sets the record of a file.
     pub fn set_file(&mut self, recorded: FileRecord) {
         self.files.retain(|known| known.path != recorded.path);
         self.files.push(recorded);

@@ -121,7 +121,6 @@ impl App {
         Message::Tick((self.clock)())
     }
 
-    /// Draws the state.
     pub fn draw(&self, frame: &mut Frame<'_>) {
         draw::draw(&self.state, frame);
     }

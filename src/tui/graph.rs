@@ -102,7 +102,6 @@ pub fn refresh(state: &mut State) {
     }
 }
 
-/// Takes in the centre.
 pub fn take_centre(state: &mut State, found: &Observation) {
     let memory = Memory::of(found);
     let node = |near: &crate::view::Relation| Node {
@@ -171,7 +170,6 @@ pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
     &[("↑↓←→", "choose"), ("Enter", "make it the centre"), ("o", "read the centre"), ("Esc", "back")]
 }
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let Some(centre) = &state.graph.centre else {
         let words = "Choose a memory (2), then press g to see what is around it.";

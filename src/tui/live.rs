@@ -159,7 +159,6 @@ pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
     &[("↑↓", "choose"), ("Space", "pause"), ("/", "filter"), ("Enter", "its session"), ("c", "clear")]
 }
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let live = &state.live;

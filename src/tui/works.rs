@@ -127,7 +127,6 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
 pub const KEYS: &[(&str, &str)] =
     &[("↑↓", "choose"), ("a", "closed ones too"), ("Space", "scroll"), ("p", "project"), ("r", "reload")];
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let (theme, works) = (state.theme, &state.works);
     if works.rows.is_empty() {

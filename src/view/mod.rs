@@ -292,7 +292,6 @@ impl Revision {
     }
 }
 
-/// A session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Session {
     pub id: String,

@@ -286,7 +286,6 @@ noun! {
 }
 
 impl<'a> Candidates<'a> {
-    /// A candidate.
     pub async fn by_id(self, id: &CandidateId) -> Result<Option<Candidate>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }

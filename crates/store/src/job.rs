@@ -124,7 +124,6 @@ pub struct Job {
 }
 
 named! {
-    /// The state of a job.
     pub enum JobState {
         /// It waits for its first or next attempt.
         Queued = "queued",

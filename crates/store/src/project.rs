@@ -42,7 +42,6 @@ pub struct HealthCounts {
     pub consolidated_at: Option<Timestamp>,
 }
 
-/// The counts of one project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectCount {
     /// Live memories.

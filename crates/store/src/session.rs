@@ -124,7 +124,6 @@ impl Write<'_> {
         self.put_following(EventKind::SessionResumed, session, follows);
     }
 
-    /// The session ends.
     pub fn end_session(&mut self, session: &Session) {
         self.put_session(EventKind::SessionEnded, session);
     }
@@ -179,7 +178,6 @@ noun! {
 }
 
 impl<'a> Sessions<'a> {
-    /// A session.
     pub async fn by_id(self, id: &SessionId) -> Result<Option<Session>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }

@@ -203,7 +203,6 @@ impl<'a> From<&'a Memory> for SaidText<'a> {
     }
 }
 
-/// The tombstones of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextTombstones {
     /// Those that hold in its scope: of its project, of the former names of that, and of what is personal, since that is

@@ -17,7 +17,6 @@ const LANES_MAX: usize = 6;
 /// Smallest width at which the session is next to the list, in columns.
 const WIDE: u16 = 110;
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let sessions = &state.sessions;
     if area.width < WIDE {

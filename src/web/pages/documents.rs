@@ -58,7 +58,6 @@ struct ListPage {
     pager: Pager,
 }
 
-/// A passage.
 struct Passage {
     id: String,
     heading: String,

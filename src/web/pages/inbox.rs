@@ -22,7 +22,6 @@ struct Quote {
     words: String,
 }
 
-/// A claim.
 struct Claim {
     id: String,
     title: String,

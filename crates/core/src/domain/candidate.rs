@@ -5,7 +5,6 @@ use super::{ArrangementId, CandidateId, ExchangeId, MemoryId, Project, SessionId
 use crate::redact::RedactedText;
 
 named! {
-    /// The kind of a claim.
     pub enum ClaimKind {
         /// How the user wants things done.
         Preference = "preference",
@@ -47,7 +46,6 @@ named! {
 }
 
 named! {
-    /// The state of a candidate.
     pub enum CandidateState {
         /// Waits for a decision.
         Waiting = "waiting",
@@ -217,7 +215,6 @@ impl ItemOperation {
 }
 
 named! {
-    /// The state of an arrangement.
     pub enum ArrangementState {
         /// Waits for a decision.
         Waiting = "waiting",

@@ -91,7 +91,6 @@ pub struct PastRefusal<T = RedactedText> {
     pub said: T,
 }
 
-/// A commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastCommit<T = RedactedText> {
     /// Its short id, where Git printed it.
@@ -101,7 +100,6 @@ pub struct PastCommit<T = RedactedText> {
     pub subject: T,
 }
 
-/// A plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastPlan<T = RedactedText> {
     /// The plan.

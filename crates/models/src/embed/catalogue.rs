@@ -261,7 +261,6 @@ const RUNTIMES: &[Runtime] = &[
     },
 ];
 
-/// The model of this name.
 pub fn model(name: &str) -> Option<&'static Listing> {
     MODELS.iter().find(|listing| listing.name == name)
 }

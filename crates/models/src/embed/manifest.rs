@@ -66,7 +66,6 @@ pub struct RuntimeManifest {
 
 /// The weights and the graph.
 pub const MODEL: &str = "model.onnx";
-/// The tokenizer.
 pub const TOKENIZER: &str = "tokenizer.json";
 /// The name of a model's manifest.
 pub const MANIFEST: &str = "model.toml";

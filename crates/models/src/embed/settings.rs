@@ -47,7 +47,6 @@ impl Provider {
         ("none", Self::None),
     ];
 
-    /// The provider of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(word, _)| *word == name).map(|(_, provider)| *provider)
     }

@@ -79,7 +79,6 @@ pub struct AgentProgress {
     pub unknown: BTreeMap<String, u64>,
 }
 
-/// The progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Whether it reads now.

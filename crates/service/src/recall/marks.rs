@@ -21,7 +21,6 @@ pub struct Mark {
     pub detail: MarkDetail,
 }
 
-/// The detail of a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MarkDetail {
     /// No more than its name.

@@ -100,7 +100,6 @@ noun! {
 }
 
 impl<'a> PastSessions<'a> {
-    /// A past session.
     pub async fn by_id(self, id: &SessionId) -> Result<Option<PastSession>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }

@@ -59,7 +59,6 @@ pub struct Refusal {
     pub said: String,
 }
 
-/// A commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     /// Its short id, where Git printed it.
@@ -68,7 +67,6 @@ pub struct Commit {
     pub subject: String,
 }
 
-/// A plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The plan.

@@ -59,7 +59,6 @@ fn planned(steps: &Value) -> String {
     steps.as_array().into_iter().flatten().map(step).collect::<Vec<_>>().join("; ")
 }
 
-/// The events in a table.
 pub fn events(events: &[Event]) -> Table {
     Table::of(EVENTS, events)
 }
