@@ -48,6 +48,7 @@ pub struct HistoryBatch {
 /// How far a source was read.
 #[derive(Debug, Clone)]
 pub struct SourceRead {
+    /// Its agent.
     pub agent: transcript::Agent,
     /// The path, or `path#id` in a database.
     pub key: String,
@@ -65,6 +66,7 @@ pub struct SourceRead {
     pub state: Option<transcript::State>,
     /// The reader's counts at the last byte.
     pub counts: transcript::Counts,
+    /// Its state.
     pub standing: SourceState,
     /// Why it could not be read.
     pub error: Option<String>,
