@@ -44,7 +44,6 @@ const VECTORS_RESIDENT_MAX: f64 = 450.0;
 /// How much slower the slowest of a hundred searches may be with the queue draining.
 const SLOWER_MAX: f64 = 2.0;
 
-/// Times of searches.
 fn searches(client: &mut Client, corpus: &mut Corpus, apart: Duration) -> Result<Vec<f64>> {
     let mut times = Vec::with_capacity(SEARCHES);
     for _ in 0..SEARCHES {
@@ -54,7 +53,6 @@ fn searches(client: &mut Client, corpus: &mut Corpus, apart: Duration) -> Result
     Ok(times)
 }
 
-/// Times of saves.
 fn saves(client: &mut Client, corpus: &mut Corpus, count: usize) -> Result<Vec<f64>> {
     let mut times = Vec::with_capacity(count);
     for _ in 0..count {

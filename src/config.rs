@@ -151,7 +151,6 @@ impl Default for Config {
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable {
         /// The file.
@@ -159,7 +158,6 @@ pub enum ConfigError {
         /// Why.
         source: std::io::Error,
     },
-    /// It cannot be written.
     #[error("cannot write {}: {source}", .path.display())]
     Unwritable {
         /// The file.

@@ -55,9 +55,6 @@ impl EditFile {
 }
 
 /// Creates the file of a new edit, readable only by its owner.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn create(home: &Path, memory: &str, revision: u64, text: &str) -> io::Result<PathBuf> {
     let prefix = format!("{PREFIX}{memory}-{revision}-{}-", process::id());
     let mut file = tempfile::Builder::new().prefix(&prefix).suffix(SUFFIX).tempfile_in(home)?;
@@ -67,9 +64,6 @@ pub fn create(home: &Path, memory: &str, revision: u64, text: &str) -> io::Resul
 }
 
 /// The files of all edits in a home, in order of their names.
-///
-/// # Errors
-/// When the folder cannot be read.
 pub fn all(home: &Path) -> io::Result<Vec<EditFile>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(home)? {
@@ -82,9 +76,6 @@ pub fn all(home: &Path) -> io::Result<Vec<EditFile>> {
 }
 
 /// The newest unsaved text of a memory that no process has open.
-///
-/// # Errors
-/// When the folder cannot be read.
 pub fn unsaved(home: &Path, memory: &str) -> io::Result<Option<EditFile>> {
     let changed = |edit: &EditFile| fs::metadata(&edit.path).and_then(|found| found.modified()).ok();
     let is_it =
@@ -95,9 +86,6 @@ pub fn unsaved(home: &Path, memory: &str) -> io::Result<Option<EditFile>> {
 
 /// Removes the files of a purged memory. Returns those that remain, because another process has them open or they
 /// cannot be removed.
-///
-/// # Errors
-/// When the folder cannot be read.
 pub fn remove_of(home: &Path, memory: &MemoryId) -> io::Result<Vec<PathBuf>> {
     let files = all(home)?.into_iter().filter(|edit| edit.memory == *memory);
     let is_left =

@@ -25,7 +25,6 @@ const LOOK_MAX: Duration = Duration::from_millis(500);
 /// Most former projects that are named.
 const FORMER_MAX: usize = 3;
 
-/// A recorded folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct RecordedFolder {
     folder: PathBuf,

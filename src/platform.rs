@@ -16,7 +16,6 @@ use tokio::signal::unix::{SignalKind, signal};
 /// The reason given by [`privacy_fault`] for a folder with bits for group or others.
 pub const OPEN_TO_OTHERS: &str = "other users can enter it";
 
-/// The user id of this process.
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
@@ -58,33 +57,21 @@ pub fn keep_private() {
 }
 
 /// Creates a folder and its missing parents, each with mode 0700.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn create_private_dir_all(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 /// Removes the permissions of group and others.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn close_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o700))
 }
 
 /// Removes the permissions of group and others from a file.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn close_file_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
 }
 
 /// Why `dir` is not private; `None` if it is a real folder, belongs to this user, and gives no permissions to others.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn privacy_fault(dir: &Path) -> io::Result<Option<&'static str>> {
     let found = fs::symlink_metadata(dir)?;
     Ok(if found.file_type().is_symlink() {
@@ -118,27 +105,18 @@ pub fn check_writable(dir: &Path) -> io::Result<()> {
 }
 
 /// Opens a file for reading and writing that only this user may access, creating it if it is missing.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn open_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// Opens a file for reading without blocking. Without this, a named pipe would block the thread until a process writes
 /// to it.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn open_without_waiting(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 /// The bytes of a regular file, at most `bytes_max`. Does not block.
-///
-/// # Errors
-/// See [`read_bounded`].
 pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(read_bounded(&open_without_waiting(path)?, bytes_max)?.0)
 }
@@ -187,9 +165,6 @@ pub fn lasting_name(found: &Metadata) -> Option<String> {
 }
 
 /// Opens a file for appending that only this user may access, creating it if it is missing.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn append_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
@@ -206,9 +181,6 @@ pub fn remove_file_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Lets only this user connect to the socket at `path`.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn close_socket_to_others(path: &Path) -> io::Result<()> {
     close_file_to_others(path)
 }
@@ -222,17 +194,11 @@ pub fn file_identity(path: &Path) -> Option<FileIdentity> {
 }
 
 /// The identity of an open file, which may no longer be the file at its path.
-///
-/// # Errors
-/// Any fault of the file system.
 pub fn open_file_identity(file: &File) -> io::Result<FileIdentity> {
     file.metadata().map(|found| (found.dev(), found.ino()))
 }
 
 /// The user at the other end of a connection.
-///
-/// # Errors
-/// When the system does not report it.
 pub fn peer_user_id(stream: &UnixStream) -> io::Result<u32> {
     Ok(stream.peer_cred()?.uid())
 }
@@ -247,9 +213,6 @@ pub fn detach() {
 
 /// The file of the running program. If it was replaced after the start, Linux marks the path with a suffix. Then this
 /// is the replacement.
-///
-/// # Errors
-/// When it cannot be found.
 pub fn own_program() -> io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(without_deleted_mark(program))
@@ -264,9 +227,6 @@ fn without_deleted_mark(program: PathBuf) -> PathBuf {
 }
 
 /// Completes when the process is asked to end by SIGTERM, SIGINT or SIGHUP.
-///
-/// # Errors
-/// When the process cannot listen for the signals.
 pub fn termination() -> io::Result<impl Future<Output = ()> + Send> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

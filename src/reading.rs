@@ -50,7 +50,6 @@ struct Asked {
     image: Option<String>,
 }
 
-/// An answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Answer {
@@ -63,9 +62,6 @@ enum Answer {
 }
 
 /// Reads requests from one stream and writes answers to the other, until the first one ends.
-///
-/// # Errors
-/// A broken stream, or an invalid request.
 pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
     answer(&mut to, &Hello { isolated: confinement::confine() })?;
     loop {

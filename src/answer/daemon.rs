@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Text, backup};
+use cerebro_core::operation::Operation;
 
 /// `op_status`; also while the store is opening, or if it cannot be opened.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -90,4 +91,12 @@ pub struct Call {
     pub outcome: Text,
     /// The beginnings of its arguments, redacted.
     pub arguments: Text,
+}
+
+impl Call {
+    /// Whether it may have changed the store.
+    pub fn changes(&self) -> bool {
+        // The effect of an operation of a later version is unknown.
+        !self.failed && Operation::named(self.tool.raw()).is_none_or(Operation::changes_memories)
+    }
 }

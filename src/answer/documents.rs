@@ -26,7 +26,6 @@ pub struct Listed {
     pub more: bool,
 }
 
-/// A document.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Document {
     pub id: Text,

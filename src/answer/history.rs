@@ -1,11 +1,10 @@
 //! The answers about past sessions.
 
-use std::collections::BTreeMap;
-
 use cerebro_core::{
     domain::{PastCommit, Proven},
     text,
 };
+use cerebro_service::AgentProgress;
 use serde::{Deserialize, Serialize};
 
 use super::Text;
@@ -86,13 +85,8 @@ pub struct Status {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Taken {
     pub agent: Text,
-    pub read: u64,
-    pub exchanges: u64,
-    pub redacted: u64,
-    pub malformed: u64,
-    pub oversized: u64,
-    /// Records that the reader does not know, by their names.
-    pub unknown: BTreeMap<String, u64>,
+    #[serde(flatten)]
+    pub progress: AgentProgress,
 }
 
 /// `op_history_session`: one session with a page of its exchanges, or a page of all sessions.

@@ -149,7 +149,7 @@ answers! {
     WorkClose => work::Closed;
     WorkFork => work::Forked;
     WorkExport => work::Exported;
-    WorkPrune => work::Pruned;
+    WorkPrune => work::PrunedWork;
     WorkVerify => work::Verified;
     WorkHead => work::Head;
     WorkProve => work::Proved;
@@ -240,17 +240,11 @@ pub struct Unreadable {
 }
 
 /// Reads the answer of an operation.
-///
-/// # Errors
-/// When it is not what the operation answers.
 pub fn read<O: Ask>(value: &Value) -> Result<O::Answer, Unreadable> {
     O::Answer::deserialize(value).map_err(|problem| Unreadable { operation: O::OPERATION, problem })
 }
 
 /// The same, with the answer as it came.
-///
-/// # Errors
-/// See [`read`].
 pub fn received<O: Ask>(raw: Value) -> Result<Received<O::Answer>, Unreadable> {
     let answer = read::<O>(&raw)?;
     Ok(Received { raw, answer })

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Text, memories::Marks};
 
-/// A session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Session {
     pub id: Text,
@@ -50,7 +49,6 @@ pub struct Entry {
     /// At most 120 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<Text>,
-    /// The type of a memory.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub memory_type: Option<Text>,
     /// As much of a prompt's text as was asked for.
@@ -59,6 +57,13 @@ pub struct Entry {
     /// How long the prompt's whole text is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_bytes: Option<u64>,
+}
+
+impl Entry {
+    /// Whether it is a memory.
+    pub fn is_memory(&self) -> bool {
+        self.kind == "memory"
+    }
 }
 
 /// `mem_timeline`: what happened around a memory or an exchange, oldest first.

@@ -30,7 +30,6 @@ pub struct Stats {
     pub uptime_s: u64,
 }
 
-/// Memories.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Memories {
     pub live: u64,

@@ -1,6 +1,7 @@
 //! The answers about the journal of work.
 
 use cerebro_ledger::State;
+pub use cerebro_service::work::{PrunedWork, WorkProof};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,6 +33,13 @@ pub struct Piece {
     /// When the holder's lease ends.
     pub until: Option<Text>,
     pub fence: u64,
+}
+
+impl Piece {
+    /// Its status as one word: why nobody is working on it, if that is so.
+    pub fn standing(&self) -> &Text {
+        self.stale.as_ref().unwrap_or(&self.status)
+    }
 }
 
 /// `op_work_list`
@@ -118,14 +126,6 @@ pub struct Exported {
     pub next: Option<u64>,
 }
 
-/// `op_work_prune`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Pruned {
-    pub works: u64,
-    pub texts: u64,
-    pub artifacts: u64,
-}
-
 /// `op_work_verify`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Verified {
@@ -163,22 +163,7 @@ pub struct Head {
 pub struct Proved {
     pub sealed: bool,
     #[serde(flatten)]
-    pub proof: Option<Proof>,
-}
-
-/// The proof that an event is under a seal.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Proof {
-    pub work: String,
-    pub seq: u64,
-    pub leaf: String,
-    pub index: u64,
-    pub size: u64,
-    /// Empty if the journal has one piece of work.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub path: Vec<String>,
-    pub note: String,
-    pub key: String,
+    pub proof: Option<WorkProof>,
 }
 
 /// `op_work_claim`

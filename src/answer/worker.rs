@@ -69,7 +69,6 @@ pub struct Jobs {
     pub jobs: Vec<Job>,
 }
 
-/// A job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
     /// The id of what it is about: a memory or an exchange.

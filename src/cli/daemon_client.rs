@@ -69,9 +69,6 @@ impl Daemon {
     }
 
     /// As [`Self::reach`], for calls that may take long.
-    ///
-    /// # Errors
-    /// As [`Self::reach`].
     pub async fn reach_patiently(home: &Home) -> Result<Self> {
         Self::reach_within(home, LONG_CALL_MAX).await
     }
@@ -144,9 +141,6 @@ impl Daemon {
     }
 
     /// The same of what can be read like a memory: exchanges of past sessions and passages of documents too.
-    ///
-    /// # Errors
-    /// See [`Self::memory_id`].
     pub async fn readable_id(&self, given: &str) -> Result<String> {
         if let Ok(id) = ExchangeId::parse(given) {
             return Ok(id.to_string());
@@ -158,9 +152,6 @@ impl Daemon {
     }
 
     /// The same of what distilling proposes: candidates and arrangements.
-    ///
-    /// # Errors
-    /// See [`Self::memory_id`].
     pub async fn proposal_id(&self, given: &str) -> Result<String> {
         if let Ok(id) = CandidateId::parse(given) {
             return Ok(id.to_string());
@@ -179,9 +170,6 @@ impl Daemon {
     }
 
     /// The whole id of the memory that is meant. `hint` says what else the command takes.
-    ///
-    /// # Errors
-    /// See [`Self::memory_id`].
     pub async fn memory_id_or(&self, given: &str, hint: &str) -> Result<String> {
         match MemoryId::parse(given) {
             Ok(id) => Ok(id.as_str().to_owned()),

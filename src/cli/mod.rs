@@ -90,9 +90,18 @@ impl CommandContext {
         Daemon::reach(&self.home()?).await?.read(request).await
     }
 
-    /// As [`Self::ask`], for a call that may take long.
-    async fn ask_patiently<O: Ask>(&self, request: Request<O>) -> error::Result<Received<O::Answer>> {
-        Daemon::reach_patiently(&self.home()?).await?.read(request).await
+    /// As [`Self::ask`], and writes the answer as JSON if that was asked for.
+    async fn answer<O: Ask>(&self, request: Request<O>) -> error::Result<Received<O::Answer>> {
+        let answer = self.ask(request).await?;
+        self.output.json(answer.raw())?;
+        Ok(answer)
+    }
+
+    /// As [`Self::answer`], for a call that may take long.
+    async fn answer_patiently<O: Ask>(&self, request: Request<O>) -> error::Result<Received<O::Answer>> {
+        let answer = Daemon::reach_patiently(&self.home()?).await?.read(request).await?;
+        self.output.json(answer.raw())?;
+        Ok(answer)
     }
 }
 

@@ -30,9 +30,6 @@ impl Output {
 
     /// Writes an answer as JSON if that was asked for. Returns whether it was, for a command that has more to do for people
     /// than to write.
-    ///
-    /// # Errors
-    /// When standard output does not take it.
     pub fn json(&self, value: &Value) -> Result<bool> {
         if !self.json {
             return Ok(false);
@@ -43,9 +40,6 @@ impl Output {
     }
 
     /// Writes a table. If it is empty, writes `nothing` to standard error instead.
-    ///
-    /// # Errors
-    /// When standard output does not take it.
     pub fn table(&self, table: &Table, nothing: &str) -> Result<()> {
         if table.is_empty() {
             self.note(nothing);
@@ -58,9 +52,6 @@ impl Output {
 
     /// Writes facts, one per line, and leaves out those without a value. Off a terminal, a tab separates name and
     /// value.
-    ///
-    /// # Errors
-    /// When standard output does not take it.
     pub fn facts(&self, facts: &[(&str, String)]) -> Result<()> {
         self.write_for_people(|| fact_lines(facts, self.screen.as_ref().map(|screen| screen.width)))
     }
@@ -72,9 +63,6 @@ impl Output {
     }
 
     /// Writes a text that ends with a line end; a terminal is kept from characters that steer it.
-    ///
-    /// # Errors
-    /// When standard output does not take it.
     pub fn text(&self, text: &str) -> Result<()> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         self.write_for_people(|| {
@@ -87,9 +75,6 @@ impl Output {
     }
 
     /// Writes what was done to a memory: a sentence on a terminal, id and outcome elsewhere.
-    ///
-    /// # Errors
-    /// When standard output does not take it.
     pub fn outcome(&self, id: &str, outcome: &str, detail: &str) -> Result<()> {
         if self.is_terminal() {
             self.text(&format!("{outcome} {id}{detail}"))

@@ -41,6 +41,9 @@ pub enum Layout {
     Spare,
 }
 
+/// A column of a list: its heading, its layout, and what it shows of an item.
+pub type Column<T> = (&'static str, Layout, fn(&T) -> String);
+
 /// A table under way.
 #[derive(Debug, Clone)]
 pub struct Table {
@@ -56,6 +59,13 @@ impl Table {
     }
 
     /// A table with a row for each item of an answer's list.
+    pub fn of<T>(columns: &[Column<T>], items: &[T]) -> Self {
+        let headings: Vec<_> = columns.iter().map(|(heading, layout, _)| (*heading, *layout)).collect();
+        let row = |item: &T| columns.iter().map(|(.., value)| value(item)).collect();
+        Self { rows: items.iter().map(row).collect(), ..Self::new(&headings) }
+    }
+
+    /// The same where a value depends on more than its item.
     pub fn listing<T>(columns: &[(&str, Layout)], items: &[T], row: impl Fn(&T) -> Vec<String>) -> Self {
         let mut table = Self::new(columns);
         for item in items {

@@ -78,9 +78,6 @@ impl Config {
 }
 
 /// The normalised address that was given with `--db`.
-///
-/// # Errors
-/// [`ConfigError::InvalidOption`] when it is invalid.
 pub fn database_of_option(home: &Home) -> Result<Option<String>, ConfigError> {
     let blame = |reason| ConfigError::InvalidOption { name: OPTION, reason };
     home.database().map(address).transpose().map_err(blame)

@@ -50,32 +50,26 @@ pub enum ConnectError {
     /// No daemon answers, and the caller does not want to start one.
     #[error("no daemon is running; `cerebro daemon start` starts it")]
     NotRunning,
-    /// A stand-alone process serves only its own client.
     #[error("{0} uses this home alone; end it, or use the daemon instead")]
     Standalone(Owner),
-    /// The daemon speaks another version of the protocol.
     #[error(
         "the daemon (process {pid}) is cerebro {version} and this is {}: restart your agent, \
          or run `cerebro daemon stop`",
         super::VERSION
     )]
     OtherProtocol { pid: u32, version: String },
-    /// A daemon cannot be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The settings are invalid, so no daemon can be started until somebody corrects them.
     #[error("no daemon can be started: {reason}")]
     Misconfigured { reason: String },
-    /// Each daemon that was started ended at once.
     #[error("the daemon ended right after its start: {}see {log}", last_log_line(.last_line))]
     Ended { log: PathBuf, last_line: String },
-    /// A process holds the home's lock and does not answer.
     #[error("{lock} is held by {holder}, which does not answer; end that process, or wait for it")]
     Held { lock: PathBuf, holder: String },
     /// The listener may belong to another user.
     #[error("{0}")]
     Untrusted(DialError),
-    /// No daemon answered in time.
     #[error("the daemon did not answer within {} s: {}see {log}", .waited.as_secs(), last_log_line(.last_line))]
     NotReady { waited: Duration, log: PathBuf, last_line: String },
 }
@@ -283,7 +277,6 @@ impl BadArgument {
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The daemon refused.
     #[error("{}", .0.message)]
     Refused(Refusal),
     /// The tool, or the protocol, does not know the request.
@@ -295,7 +288,6 @@ pub enum CallError {
     /// The answer is not one of this operation.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// The daemon ended before it answered.
     #[error("the daemon ended during the call; the same call may be repeated")]
     Gone,
 }
@@ -310,9 +302,6 @@ pub struct Client {
 
 impl Client {
     /// Begins an MCP session on a connection; `timeout` bounds each call.
-    ///
-    /// # Errors
-    /// [`CallError`] when the handshake fails.
     pub async fn new(connection: Connection, timeout: Duration) -> Result<Self, CallError> {
         let Connection { daemon, reader, writer } = connection;
         let stream: Join<_, _> = tokio::io::join(reader, writer);
@@ -320,9 +309,6 @@ impl Client {
     }
 
     /// The same on any stream, with `daemon` as the daemon's reply to the hello.
-    ///
-    /// # Errors
-    /// [`CallError`] when the handshake fails.
     pub async fn over<S>(stream: S, daemon: Reply, timeout: Duration) -> Result<Self, CallError>
     where
         S: AsyncRead + AsyncWrite + Send + 'static,

@@ -54,10 +54,8 @@ impl fmt::Display for Owner {
 /// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another running process has it.
     #[error("{path} is locked by {}", .owner.as_ref().map_or("another process".to_owned(), Owner::to_string))]
     Held { path: PathBuf, owner: Option<Owner> },
-    /// The file cannot be created, locked or written.
     #[error("cannot lock {path}: {source}; the folder must be writable and able to lock files")]
     Io { path: PathBuf, source: io::Error },
 }
@@ -92,17 +90,11 @@ impl Lock {
     }
 
     /// Writes the socket's path into the file.
-    ///
-    /// # Errors
-    /// Any error of the file system.
     pub fn listens_at(&self, socket: &Path) -> io::Result<()> {
         write_owner(&self.file, &Owner { socket: Some(socket.to_owned()), ..self.owner.clone() })
     }
 
     /// What identifies the file that is locked.
-    ///
-    /// # Errors
-    /// Any error of the file system.
     pub fn identity(&self) -> io::Result<FileIdentity> {
         platform::open_file_identity(&self.file)
     }

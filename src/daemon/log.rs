@@ -15,9 +15,6 @@ const BYTES_MAX: u64 = 5 * 1024 * 1024;
 const TAIL_BYTES: u64 = 4 * 1024;
 
 /// Opens a home's log for appending. A full one is renamed first.
-///
-/// # Errors
-/// Any fault of the file system.
 pub(super) fn open(home: &Home) -> io::Result<File> {
     open_at(&home.log_file())
 }

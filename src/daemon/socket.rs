@@ -16,7 +16,6 @@ pub enum SocketError {
     /// Its folder is not usable, or not private.
     #[error(transparent)]
     Folder(#[from] HomeError),
-    /// The socket cannot be created.
     #[error("cannot listen on {path}: {source}")]
     Listen { path: PathBuf, source: io::Error },
 }
@@ -24,13 +23,11 @@ pub enum SocketError {
 /// Why a client does not connect to a home's socket.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    /// No process listens there.
     #[error("no daemon answers on {path}: {source}")]
     Silent { path: PathBuf, source: io::Error },
     /// Another user could have created the socket.
     #[error("the daemon's socket is not to be trusted: {0}")]
     Folder(HomeError),
-    /// Another user's process listens.
     #[error("{path} belongs to a process of another user ({user}); remove it, or give --home DIR")]
     Stranger { path: PathBuf, user: u32 },
 }

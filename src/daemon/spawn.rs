@@ -33,10 +33,8 @@ pub enum SpawnError {
     /// The home is missing and cannot be created.
     #[error(transparent)]
     Home(#[from] HomeError),
-    /// The log cannot be written.
     #[error("cannot write the daemon's log {path}: {source}")]
     Log { path: PathBuf, source: io::Error },
-    /// The program cannot be run.
     #[error("cannot start the daemon ({program}): {source}; if cerebro was moved, install it again")]
     Program { program: PathBuf, source: io::Error },
     /// The program cannot execute itself again.
@@ -72,9 +70,6 @@ pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
 /// Starts the daemon itself, in a process that ends right after that, so that the daemon is no descendant of an agent.
 /// Some agents kill all descendants of a server that they started, but the daemon serves other agents, too. It inherits
 /// the variables in [`INHERITED`] and those `named` by the settings.
-///
-/// # Errors
-/// [`SpawnError::Program`]
 pub fn orphan(home: &Home, named: &[&str]) -> Result<(), SpawnError> {
     let program = platform::own_program()
         .map_err(|source| SpawnError::Program { program: "cerebro".into(), source })?;

@@ -484,7 +484,6 @@ fn shown(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use serde_json::json;
 
     fn arguments(value: Value) -> Arguments {
@@ -651,41 +650,5 @@ mod tests {
         let mut given = arguments(json!({"content": "Text.", "why": "Because.", "learned": ["a", "b"]}));
         assert_eq!(given.content().unwrap().unwrap(), "Text.\n\n## Why\nBecause.\n\n## Learned\n- a\n- b");
         assert_eq!(arguments(json!({"what": " "})).content(), Ok(None));
-    }
-
-    fn any_json() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<f64>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<String>().prop_map(Value::from),
-        ];
-        leaf.prop_recursive(3, 16, 4, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::hash_map(any::<String>(), inner, 0..4)
-                    .prop_map(|map| Value::Object(map.into_iter().collect())),
-            ]
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn no_value_breaks_the_reader(value in any_json()) {
-            let now = Timestamp::UNIX_EPOCH;
-            let read = |name: &str| arguments(json!({name: value.clone()}));
-            let _ = read("id").memory_id();
-            let _ = read("limit").clamped("limit", 10, 1..=50).map(|limit| assert!((1..=50).contains(&limit)));
-            let _ = read("hard").flag(&["hard"]);
-            let _ = read("tags").texts("tags");
-            let _ = read("since").moment("since", now, DayEdge::End);
-            let _ = read("project").project();
-            let _ = read("scope").scope();
-            let _ = read("type").kind();
-            let _ = read("what").content();
-            let _ = read("session_id").session_id("session_id");
-            prop_assert_eq!(read("other").ignored(), ["other"]);
-        }
     }
 }

@@ -130,7 +130,6 @@ impl Context {
         }))
     }
 
-    /// The home.
     pub fn home(&self) -> &Home {
         &self.0.home
     }

@@ -15,9 +15,6 @@ pub(super) struct SearchMark(u32);
 
 impl SearchMark {
     /// The mark of a call's search.
-    ///
-    /// # Errors
-    /// When a moment is not a text.
     pub fn of(call: &mut Call, request: &SearchRequest) -> Result<Self, ArgumentError> {
         let project = searched_project(call, request);
         let mut moments = Vec::new();
@@ -42,9 +39,6 @@ impl SearchMark {
     }
 
     /// How many hits came before the page that a call asks for by its cursor; 0 without one.
-    ///
-    /// # Errors
-    /// When the cursor is not one of this search.
     pub fn offset(self, arguments: &mut Arguments) -> Result<usize, ArgumentError> {
         let Some(cursor) = arguments.nonblank("cursor")? else { return Ok(0) };
         let refused = |problem| Err(ArgumentError::new("cursor", Some(&cursor), problem));

@@ -423,7 +423,6 @@ fn definitions_of(group: Group) -> &'static [Definition] {
     }
 }
 
-/// The tools of a group.
 pub fn of_group(group: Group) -> &'static [Tool] {
     static TOOLS: LazyLock<[Vec<Tool>; Group::ALL.len()]> = LazyLock::new(|| {
         Group::ALL.map(|group| definitions_of(group).iter().map(Definition::tool).collect())

@@ -44,7 +44,6 @@ macro_rules! store {
     };
 }
 
-/// The handler of an operation.
 #[expect(clippy::too_many_lines, reason = "a table: one line for each operation")]
 pub(super) fn handler(operation: Operation) -> Handler {
     use Operation as O;

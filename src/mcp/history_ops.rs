@@ -15,7 +15,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::text;
 use cerebro_service::{
-    AgentProgress, Fact, FactsAbout, Fix, Forget, ImportRequest, Links, Preview, PreviewedFile, agent_named,
+    Fact, FactsAbout, Fix, Forget, ImportRequest, Links, Preview, PreviewedFile, agent_named,
 };
 
 /// Most sessions that are named if the beginning of an id is ambiguous.
@@ -86,6 +86,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
         (true, false) => "idle",
         (false, false) => "off",
     };
+    let taken = |(agent, progress): (&str, _)| history::Taken { agent: agent.into(), progress };
     Ok(history::Status {
         state: state.into(),
         enabled,
@@ -100,21 +101,9 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
         scan_ms: millis(progress.scan),
         read_ms: millis(progress.read),
         seen: progress.seen as u64,
-        agents: progress.agents.into_iter().map(|(agent, counts)| taken(agent, counts)).collect(),
+        agents: progress.agents.into_iter().map(taken).collect(),
         faults: progress.faults.iter().map(|(path, why)| fault(path, why)).collect(),
     })
-}
-
-fn taken(agent: &str, counts: AgentProgress) -> history::Taken {
-    history::Taken {
-        agent: agent.into(),
-        read: counts.read,
-        exchanges: counts.exchanges,
-        redacted: counts.redacted,
-        malformed: counts.malformed,
-        oversized: counts.oversized,
-        unknown: counts.unknown,
-    }
 }
 
 /// A page of the past sessions, the latest first.

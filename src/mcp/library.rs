@@ -85,9 +85,6 @@ impl Address {
     }
 
     /// The text of the resource; `None` if the id does not exist.
-    ///
-    /// # Errors
-    /// If the facts cannot be read as the operation's answer.
     pub(super) fn content(&self, text: String, facts: &Value) -> Result<Option<String>, Unreadable> {
         match self {
             Self::Context | Self::Memory(_) => Ok(Some(text)),
@@ -152,9 +149,6 @@ pub(super) fn listing() -> Question {
 }
 
 /// The resources that are listed: the context, and the memories in the answer to [`listing`].
-///
-/// # Errors
-/// If the facts cannot be read as the operation's answer.
 pub(super) fn resources(facts: &Value) -> Result<Vec<Resource>, Unreadable> {
     Ok(with_context(&answer::read::<of::List>(facts)?.memories))
 }
@@ -378,9 +372,6 @@ impl Completion {
     }
 
     /// The values in the call's answer, each once.
-    ///
-    /// # Errors
-    /// If the facts cannot be read as the operation's answer.
     pub(super) fn values(&self, facts: &Value) -> Result<Vec<String>, Unreadable> {
         let listed = || answer::read::<of::List>(facts);
         let values: Vec<Text> = match self.offered {

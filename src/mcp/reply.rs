@@ -190,7 +190,6 @@ pub fn agent(name: &str) -> &str {
 pub struct HitParts<'a> {
     /// The memory's id.
     pub id: &'a str,
-    /// Its title.
     pub title: &'a str,
     /// Its type.
     pub kind: &'a str,
@@ -200,7 +199,6 @@ pub struct HitParts<'a> {
     pub agent: &'a str,
     /// The best passage.
     pub preview: &'a str,
-    /// Its score.
     pub score: f32,
     /// Its project, if the hits come from several projects.
     pub project: Option<&'a str>,

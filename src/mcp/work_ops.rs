@@ -136,7 +136,6 @@ pub(super) fn degraded(call: &Call) -> Option<String> {
     call.service.journal.report().degraded_until.map(moment)
 }
 
-/// One event.
 fn event(entry: &Entry) -> work::Event {
     work::Event {
         seq: entry.seq,
@@ -369,8 +368,7 @@ pub(super) async fn prune(call: &mut Call) -> AnswerTo<of::WorkPrune> {
     // If the journal is off, pruning reports that.
     let kept = call.service.journal.retention().unwrap_or_default();
     let retention = Retention { texts: texts.unwrap_or(kept.texts), works: works.unwrap_or(kept.works) };
-    let pruned = call.service.journal.prune(retention).await?;
-    Ok(work::Pruned { works: pruned.works, texts: pruned.texts, artifacts: pruned.artifacts })
+    Ok(call.service.journal.prune(retention).await?)
 }
 
 /// Verifies the whole journal. `heads` are texts that contain heads from `work head`, `work anchor` or a hint.
@@ -415,15 +413,5 @@ pub(super) async fn head(call: &mut Call) -> AnswerTo<of::WorkHead> {
 pub(super) async fn prove(call: &mut Call) -> AnswerTo<of::WorkProve> {
     let id = named(call).await?;
     let proof = call.service.journal.prove(&person(call), &id).await?;
-    let proof = proof.map(|proof| work::Proof {
-        work: proof.work.to_string(),
-        seq: proof.seq,
-        leaf: proof.leaf,
-        index: proof.index,
-        size: proof.size,
-        path: proof.path,
-        note: proof.note,
-        key: proof.key,
-    });
     Ok(work::Proved { sealed: proof.is_some(), proof })
 }

@@ -61,9 +61,6 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
 
     /// The next line that is not blank; `None` at the end. A last line without a newline counts, except with
     /// [`Self::whole_lines`]. The future can be dropped without losing data.
-    ///
-    /// # Errors
-    /// The error of the stream.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let available = self.reader.fill_buf().await?;

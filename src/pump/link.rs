@@ -39,9 +39,6 @@ impl Unreachable {
 /// Opens links to a server that may end and start again.
 pub trait Dial: Send {
     /// Opens a link. `session` is the session that the client started earlier.
-    ///
-    /// # Errors
-    /// The answer for the client.
     fn dial(&mut self, session: Option<String>) -> impl Future<Output = Result<Link, Unreachable>> + Send;
 }
 

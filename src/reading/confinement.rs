@@ -36,9 +36,6 @@ fn bound() {
 /// Makes the kernel refuse every system call except those that a computation needs. Even if a malicious file takes over the
 /// code that reads it, that code cannot open, change, rename or remove a file, reach the network, or start, stop or see a
 /// process.
-///
-/// # Errors
-/// If the system cannot do that.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn refuse_calls() -> Result<(), seccompiler::Error> {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter_all_threads};

@@ -33,7 +33,6 @@ const NAME: &str = "cerebro";
 /// more at the end of a session, and would print a warning each time.
 const HOOK_SECONDS: u64 = 3;
 
-/// One agent.
 #[derive(Debug)]
 pub struct Agent {
     /// The name on the command line.

@@ -50,7 +50,6 @@ impl Part {
 pub enum Format {
     /// JSON, possibly with comments and trailing commas.
     Json,
-    /// TOML.
     Toml,
     /// A user's text that contains Cerebro's block between two marks.
     Block,
@@ -188,9 +187,6 @@ pub enum PieceError {
 
 impl Format {
     /// The text with the pieces. Pieces that are up to date change nothing.
-    ///
-    /// # Errors
-    /// [`PieceError`]
     pub fn put(self, text: &str, pieces: &[&Piece]) -> Result<String, PieceError> {
         let (mark, text) = without_mark(text);
         let put = match self {
@@ -209,9 +205,6 @@ impl Format {
     }
 
     /// The text without the pieces. Restores the values that `base`, the text before setup, had in their place.
-    ///
-    /// # Errors
-    /// [`PieceError`]
     pub fn take(self, text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, PieceError> {
         let (mark, text) = without_mark(text);
         let base = base.map(|base| without_mark(base).1);

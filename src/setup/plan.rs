@@ -145,9 +145,6 @@ pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<C
 }
 
 /// Whether a file has the server's entry that setup writes. It may have more, such as a user's variables.
-///
-/// # Errors
-/// When the file cannot be read.
 pub fn is_set_up(targets: &[Target]) -> Result<bool, SetupError> {
     for target in targets {
         if target.holds(&file::read(&target.path)?.unwrap_or_default(), Part::Server) == Some(true) {

@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 
 use super::{SetupError, file};
 
-/// The record of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
     pub path: PathBuf,
@@ -47,9 +46,6 @@ impl Record {
     }
 
     /// Writes the record; an empty one is removed.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn write(&self, folder: &Path, agent: &str) -> Result<(), SetupError> {
         let path = path(folder, agent);
         let before = file::read(&path)?;
@@ -70,12 +66,10 @@ impl Record {
         self.folders.dedup();
     }
 
-    /// The record of a file.
     pub fn file(&self, path: &Path) -> Option<&FileRecord> {
         self.files.iter().find(|recorded| recorded.path == path)
     }
 
-    /// Sets the record of a file.
     pub fn set_file(&mut self, recorded: FileRecord) {
         self.files.retain(|known| known.path != recorded.path);
         self.files.push(recorded);

@@ -70,9 +70,6 @@ pub fn install(folder: &Path, path: &Path, text: &str, run: Run) -> Result<Vec<C
 
 /// Removes installed skills, all or the one with this file. Returns the changes, and the files that stay because
 /// somebody changed them.
-///
-/// # Errors
-/// A file that cannot be read or removed.
 pub fn remove(
     folder: &Path,
     only: Option<&Path>,
@@ -98,9 +95,6 @@ pub fn remove(
 }
 
 /// The installed skills whose text names one of these memories.
-///
-/// # Errors
-/// A record or file that cannot be read.
 pub fn naming(folder: &Path, memories: &[&str]) -> Result<Vec<PathBuf>, SetupError> {
     let record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
     let mut naming = Vec::new();

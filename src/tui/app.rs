@@ -37,7 +37,6 @@ pub struct Options {
     pub starts_daemon: bool,
     /// The project to show first; all if `None`.
     pub project: Option<String>,
-    /// The clock.
     pub clock: fn() -> Timestamp,
 }
 
@@ -122,7 +121,6 @@ impl App {
         Message::Tick((self.clock)())
     }
 
-    /// Draws the state.
     pub fn draw(&self, frame: &mut Frame<'_>) {
         draw::draw(&self.state, frame);
     }

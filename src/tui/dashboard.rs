@@ -74,10 +74,8 @@ pub fn take_projects(state: &mut State, answer: &Projects) {
     state.projects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
 }
 
-/// The keys of this screen.
 pub const KEYS: &[(&str, &str)] = &[("1-7", "screens"), ("p", "project"), ("r", "reload")];
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let roomy = area.height > 30;
     let gap = if roomy { 2 } else { 1 };

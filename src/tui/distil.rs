@@ -155,7 +155,6 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
 pub const KEYS: &[(&str, &str)] =
     &[("↑↓", "choose"), ("a", "accept"), ("x", "reject"), ("Space", "scroll"), ("p", "project")];
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let (theme, inbox) = (state.theme, &state.inbox);
     if inbox.rows.is_empty() {

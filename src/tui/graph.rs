@@ -12,10 +12,11 @@ use super::scrolled::Cursor;
 use super::state::{Screen, State};
 use super::{fit, markdown, paint};
 use crate::answer::{
+    line,
     observation::Observation,
-    sessions::{Marked, Timeline},
+    sessions::{Entry, Marked, Timeline},
 };
-use crate::view::{Entry, Memory, date};
+use crate::view::{Memory, date};
 use cerebro_core::operation::Operation;
 
 /// Most earlier and most later neighbours in the session.
@@ -101,7 +102,6 @@ pub fn refresh(state: &mut State) {
     }
 }
 
-/// Takes in the centre.
 pub fn take_centre(state: &mut State, found: &Observation) {
     let memory = Memory::of(found);
     let node = |near: &crate::view::Relation| Node {
@@ -119,15 +119,15 @@ pub fn take_centre(state: &mut State, found: &Observation) {
 
 /// Takes in what is around the centre in its session.
 pub fn take_around(state: &mut State, timeline: &Timeline) {
-    let node = |edge: &str, entry: Entry| Node {
-        id: entry.id,
-        title: entry.title,
-        kind: entry.kind,
-        edge: edge.to_owned(),
-    };
-    let side = |name: &'static str, entries: &[Marked]| {
-        let entries = entries.iter().map(|one| Entry::of(&one.entry)).filter(Entry::is_memory);
-        entries.map(|entry| node(name, entry)).collect::<Vec<Node>>()
+    let side = |edge: &str, entries: &[Marked]| {
+        let memories = entries.iter().map(|one| &one.entry).filter(|entry| entry.is_memory());
+        let node = |entry: &Entry| Node {
+            id: entry.id.line(),
+            title: line(entry.title.as_ref()),
+            kind: line(entry.memory_type.as_ref()),
+            edge: edge.to_owned(),
+        };
+        memories.map(node).collect::<Vec<Node>>()
     };
     let graph = &mut state.graph;
     graph.left = side("before", &timeline.before);
@@ -170,7 +170,6 @@ pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
     &[("↑↓←→", "choose"), ("Enter", "make it the centre"), ("o", "read the centre"), ("Esc", "back")]
 }
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let Some(centre) = &state.graph.centre else {
         let words = "Choose a memory (2), then press g to see what is around it.";

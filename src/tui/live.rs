@@ -13,8 +13,11 @@ use super::input::Input;
 use super::scrolled::Cursor;
 use super::state::{Screen, State};
 use super::{fit, paint};
-use crate::answer::daemon::Calls;
-use crate::view::{Call, clock};
+use crate::answer::{
+    Text,
+    daemon::{Call, Calls},
+};
+use crate::view::clock;
 use cerebro_core::operation::Operation;
 
 /// Most calls that are held.
@@ -52,12 +55,12 @@ impl Live {
         let fits = |call: &&Call| {
             let failed = if call.failed { "failed" } else { "" };
             let all =
-                [&call.tool, &call.agent, &call.project, &call.outcome, &call.arguments].map(String::as_str);
+                [&call.tool, &call.agent, &call.project, &call.outcome, &call.arguments].map(Text::line);
             let line = format!("{} {failed}", all.join(" ")).to_lowercase();
             words.iter().all(|word| line.contains(word.as_str()))
         };
         let end = self.paused.unwrap_or(u64::MAX);
-        self.calls.iter().rev().filter(|call| call.number <= end).filter(fits).collect()
+        self.calls.iter().rev().filter(|call| call.n <= end).filter(fits).collect()
     }
 }
 
@@ -83,7 +86,7 @@ pub fn tick(state: &mut State) {
 
 /// Adds calls from an answer. After one that changed something, other screens reload.
 pub fn answer(state: &mut State, answer: &Calls) {
-    let new: Vec<Call> = answer.calls.iter().map(Call::of).collect();
+    let new = &answer.calls;
     let following = state.live.cursor.at == 0;
     let first_time = state.live.last == 0;
     state.live.last = answer.last;
@@ -91,7 +94,7 @@ pub fn answer(state: &mut State, answer: &Calls) {
         state.changed.get_or_insert(state.ticks);
     }
     let count = new.len();
-    state.live.calls.extend(new);
+    state.live.calls.extend(new.iter().cloned());
     while state.live.calls.len() > CALLS_MAX {
         state.live.calls.pop_front();
     }
@@ -141,7 +144,7 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
 
 /// Shows the session of the chosen call.
 fn open(state: &mut State) -> bool {
-    let session = state.live.shown().get(state.live.cursor.at).map(|call| call.session.clone());
+    let session = state.live.shown().get(state.live.cursor.at).map(|call| call.session_id.line());
     let Some(session) = session.filter(|id| !id.is_empty()) else { return false };
     state.screen = Screen::Sessions;
     super::sessions::open(state, session);
@@ -156,7 +159,6 @@ pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
     &[("↑↓", "choose"), ("Space", "pause"), ("/", "filter"), ("Enter", "its session"), ("c", "clear")]
 }
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let live = &state.live;
@@ -213,20 +215,20 @@ pub fn call_line(state: &State, call: &Call, columns: usize) -> Line<'static> {
     let mark =
         if call.failed { Span::styled("✗ ", theme.bad()) } else { Span::styled("✓ ", theme.good()) };
     let mut spans = vec![
-        Span::styled(clock(call.at, &state.zone, "%H:%M:%S "), theme.dim()),
+        Span::styled(clock(call.at.moment(), &state.zone, "%H:%M:%S "), theme.dim()),
         mark,
-        Span::styled(fit::pad(call.tool.trim_start_matches("mem_"), tool), theme.strong()),
-        Span::raw(format!(" {}", fit::pad(&call.agent, agent))),
+        Span::styled(fit::pad(call.tool.line().trim_start_matches("mem_"), tool), theme.strong()),
+        Span::raw(format!(" {}", fit::pad(&call.agent.line(), agent))),
     ];
     if project > 0 {
-        spans.push(Span::styled(format!(" {}", fit::pad(&call.project, project)), theme.dim()));
+        spans.push(Span::styled(format!(" {}", fit::pad(&call.project.line(), project)), theme.dim()));
     }
     let slow = if call.ms >= 100 { theme.warning() } else { theme.dim() };
     spans.push(Span::styled(fit::pad_left(&format!("{} ms", call.ms), 8), slow));
     let style = if call.failed { theme.bad() } else { theme.plain() };
-    spans.push(Span::styled(format!("  {}", fit::pad(&call.outcome, outcome)), style));
+    spans.push(Span::styled(format!("  {}", fit::pad(&call.outcome.line(), outcome)), style));
     let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
-    let arguments = fit::cut(&call.arguments, columns.saturating_sub(used + 2));
+    let arguments = fit::cut(&call.arguments.lines(), columns.saturating_sub(used + 2));
     spans.push(Span::styled(format!("  {arguments}"), theme.dim()));
     Line::from(spans)
 }
@@ -238,13 +240,13 @@ fn chosen_call(state: &State, call: &Call, area: Rect, buffer: &mut Buffer) {
         return;
     }
     paint::rule(buffer, Rect { height: 1, ..area }, theme);
-    let facts = format!(
-        "{} · {} · {} · {} ms · session {}",
-        call.tool, call.agent, call.project, call.ms, call.session
-    );
+    let [tool, agent, project, session] =
+        [&call.tool, &call.agent, &call.project, &call.session_id].map(Text::line);
+    let facts = format!("{tool} · {agent} · {project} · {} ms · session {session}", call.ms);
     let area = paint::below(area, 1);
     paint::text(buffer, area, &facts, theme.plain());
-    let spans = [(format!("{}  ", call.outcome), theme.strong()), (call.arguments.clone(), theme.dim())];
+    let outcome = format!("{}  ", call.outcome.line());
+    let spans = [(outcome, theme.strong()), (call.arguments.lines(), theme.dim())];
     let lines = fit::wrap(&spans, usize::from(area.width), &[], &[]);
     for (n, line) in lines.iter().enumerate() {
         if let Some(row) = paint::row(area, n + 1) {

@@ -530,7 +530,6 @@ pub fn keys(state: &State) -> Vec<(&'static str, &'static str)> {
     keys
 }
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let memories = &state.memories;
     if memories.reading.is_some() {

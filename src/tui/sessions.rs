@@ -19,9 +19,9 @@ use crate::answer::{
     history::{History, Whole},
     observation::Observation,
     of,
-    sessions::Story,
+    sessions::{Entry, Story},
 };
-use crate::view::{self, Entry, Exchange, Past, Session};
+use crate::view::{self, Exchange, Past, Session};
 use cerebro_core::operation::Operation;
 
 /// How many sessions one answer has.
@@ -55,7 +55,7 @@ impl SessionDetail {
         Self {
             body: ScrolledText::new(&session.summary),
             session,
-            entries: story.entries.iter().map(Entry::of).collect(),
+            entries: story.entries.clone(),
             more: story.more,
             ..Self::default()
         }
@@ -72,12 +72,11 @@ impl SessionDetail {
     fn take_exchanges(&mut self, whole: &Whole) {
         let new: Vec<Exchange> = whole.exchanges.iter().map(Exchange::listed).collect();
         self.more = new.len() == EXCHANGES_PAGE;
-        self.entries.extend(new.iter().map(|exchange| Entry {
-            what: "exchange".to_owned(),
-            id: exchange.id.clone(),
-            title: exchange.title.clone(),
-            kind: "exchange".to_owned(),
-            at: exchange.at,
+        self.entries.extend(whole.exchanges.iter().map(|exchange| Entry {
+            title: Some(exchange.title.clone()),
+            memory_type: Some("exchange".into()),
+            date: exchange.at.clone(),
+            ..Entry::default()
         }));
         self.exchanges.extend(new);
         self.show_exchange();
@@ -388,7 +387,7 @@ fn session_key(state: &mut State, key: KeyEvent) -> bool {
         }
         KeyCode::Enter | KeyCode::Char('g') => {
             let entry = detail.entries.get(detail.cursor.at).filter(|entry| entry.is_memory());
-            let Some(id) = entry.map(|entry| entry.id.clone()) else { return false };
+            let Some(id) = entry.map(|entry| entry.id.line()) else { return false };
             if key.code == KeyCode::Enter {
                 super::memories::open(state, &id);
             } else {

@@ -22,7 +22,6 @@ use crate::daemon::client::Refusal;
 /// Ticks for which a notice stays.
 const NOTICE_TICKS: u64 = 24;
 
-/// One of the screens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Screen {
     #[default]
@@ -40,7 +39,6 @@ impl Screen {
     pub const ALL: [Self; 7] =
         [Self::Dashboard, Self::Memories, Self::Sessions, Self::Live, Self::Graph, Self::Work, Self::Inbox];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dashboard => "Dashboard",

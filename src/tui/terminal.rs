@@ -36,9 +36,6 @@ pub struct Screen {
 
 impl Screen {
     /// Takes over the terminal. A panic in this thread restores it before the message is printed.
-    ///
-    /// # Errors
-    /// When the terminal cannot be configured.
     pub fn take() -> io::Result<Self> {
         give_back_on_panic(std::thread::current().id());
         enter()?;
@@ -52,9 +49,6 @@ impl Screen {
     }
 
     /// Takes it back.
-    ///
-    /// # Errors
-    /// See [`Self::take`].
     pub fn take_again(&mut self) -> io::Result<()> {
         enter()?;
         self.clear()
@@ -62,9 +56,6 @@ impl Screen {
 
     /// Makes the next drawing a complete one. The library's own function would ask the terminal for the cursor's
     /// position, and the answer would arrive among the keys.
-    ///
-    /// # Errors
-    /// When the terminal cannot be configured.
     pub fn clear(&mut self) -> io::Result<()> {
         let size = self.terminal.size()?;
         self.terminal.resize(size.into())
@@ -119,9 +110,6 @@ pub struct Signals {
 
 impl Signals {
     /// Starts to listen for them.
-    ///
-    /// # Errors
-    /// When the system refuses.
     pub fn watch() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,

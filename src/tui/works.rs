@@ -12,8 +12,11 @@ use super::asks::Slot;
 use super::scrolled::{Cursor, ScrolledText};
 use super::state::State;
 use super::{fit, paint};
-use crate::answer::work::{Listed, Shown};
-use crate::view::{Work, ago, no_work, work_facts};
+use crate::answer::{
+    line as line_of,
+    work::{Listed, Piece, Shown},
+};
+use crate::view::{ago, no_work, work_facts};
 use cerebro_core::operation::Operation;
 
 /// Most pieces of work in one answer.
@@ -24,7 +27,7 @@ const EVERY_TICKS: u64 = 8;
 /// The list, and the piece of work on the screen.
 #[derive(Debug, Default)]
 pub struct Works {
-    rows: Vec<Work>,
+    rows: Vec<Piece>,
     cursor: Cursor,
     /// Whether closed ones are included.
     all: bool,
@@ -61,7 +64,7 @@ pub fn tick(state: &mut State) {
 fn want(state: &mut State) {
     let works = &state.works;
     let Some(row) = works.rows.get(works.cursor.at) else { return };
-    let wanted = (row.id.clone(), row.events);
+    let wanted = (row.work.line(), row.seq);
     if works.shown.as_ref() != Some(&wanted) && !state.asks.is_waiting(Slot::Work) {
         state.asks.ask(Slot::Work, Operation::WorkShow, json!({ "work": wanted.0 }));
     }
@@ -70,9 +73,8 @@ fn want(state: &mut State) {
 /// Shows a list from an answer.
 pub fn listed(state: &mut State, listed: &Listed) {
     let works = &mut state.works;
-    let rows: Vec<Work> = listed.works.iter().map(Work::of).collect();
-    works.cursor.follow(&works.rows, &rows, |row| &row.id);
-    works.rows = rows;
+    works.cursor.follow(&works.rows, &listed.works, |row| row.work.raw());
+    works.rows.clone_from(&listed.works);
     works.note = no_work(listed);
     want(state);
 }
@@ -125,7 +127,6 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
 pub const KEYS: &[(&str, &str)] =
     &[("↑↓", "choose"), ("a", "closed ones too"), ("Space", "scroll"), ("p", "project"), ("r", "reload")];
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let (theme, works) = (state.theme, &state.works);
     if works.rows.is_empty() {
@@ -133,33 +134,33 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let (list, below) = paint::split_rows(area, (area.height / 2).max(3));
-    works.cursor.draw_list(buffer, list, &works.rows, theme, |work, columns| line(state, work, columns));
+    works.cursor.draw_list(buffer, list, &works.rows, theme, |piece, columns| line(state, piece, columns));
     works.facts.draw_below_rule(buffer, below, theme);
 }
 
-fn line(state: &State, work: &Work, columns: usize) -> Line<'static> {
+fn line(state: &State, piece: &Piece, columns: usize) -> Line<'static> {
     let theme = state.theme;
-    let (mark, style) = match (work.stale.as_str(), work.status.as_str()) {
+    let (mark, style) = match (line_of(piece.stale.as_ref()).as_str(), piece.status.raw()) {
         ("lost", _) => ("✗ ", theme.bad()),
         (stale, _) if !stale.is_empty() => ("! ", theme.warning()),
         (_, "closed") => ("✓ ", theme.dim()),
         (_, "waiting") => ("‖ ", theme.warning()),
         _ => ("● ", theme.good()),
     };
-    let held = if work.holder.is_empty() { "" } else { " held" };
+    let held = if piece.holder.is_some() { " held" } else { "" };
     let mut spans = vec![
         Span::styled(mark, style),
-        Span::styled(fit::pad(&format!("{}{held}", work.standing()), 13), style),
-        Span::styled(fit::pad(&ago(work.active_at, state.now), 9), theme.dim()),
-        Span::raw(fit::pad(&work.agent, 14)),
+        Span::styled(fit::pad(&format!("{}{held}", piece.standing().line()), 13), style),
+        Span::styled(fit::pad(&ago(piece.active_at.moment(), state.now), 9), theme.dim()),
+        Span::raw(fit::pad(&piece.agent.line(), 14)),
     ];
     if columns >= 100 {
-        spans.push(Span::styled(format!(" {}", fit::pad(&work.project, 22)), theme.dim()));
+        spans.push(Span::styled(format!(" {}", fit::pad(&piece.project.line(), 22)), theme.dim()));
     }
-    spans.push(Span::styled(fit::pad_left(&work.events.to_string(), 6), theme.dim()));
+    spans.push(Span::styled(fit::pad_left(&piece.seq.to_string(), 6), theme.dim()));
     let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
     spans.push(Span::styled(
-        format!("  {}", fit::cut(&work.title, columns.saturating_sub(used + 2))),
+        format!("  {}", fit::cut(&piece.title.line(), columns.saturating_sub(used + 2))),
         theme.strong(),
     ));
     Line::from(spans)

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::answer::{
-    Text, daemon,
+    Text,
     graph::Node,
     line,
     memories::{self, Browsed, Marks},
@@ -20,14 +20,13 @@ use crate::answer::{
     sessions,
 };
 pub use crate::answer::{clean, clean_line};
-use cerebro_core::operation::Operation;
 pub use cerebro_core::text::bytes;
 
 pub use overview::{DAYS_MAX, Fact, days_of, facts, saves_by_day};
 pub use past::{Exchange, Past};
 pub use question::{history, saves, whole};
 pub use vitals::{problems, spent, vitals};
-pub use work::{Work, no_work, work_facts};
+pub use work::{no_work, work_facts};
 
 /// A memory in a list.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -160,7 +159,6 @@ pub struct Memory {
     /// The period in which it is true, if somebody set it.
     pub valid: String,
     pub session: String,
-    /// Its origin.
     pub origin: String,
     /// The kind of memory: `semantic`, for example.
     pub nature: String,
@@ -290,7 +288,6 @@ impl Revision {
     }
 }
 
-/// A session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Session {
     pub id: String,
@@ -326,75 +323,6 @@ impl Session {
         let words = |line: &str| line.trim_start_matches(['#', '*', '-', ' ']).trim().to_owned();
         let telling = |line: &String| !line.is_empty() && !line.eq_ignore_ascii_case("goal");
         clean_line(&self.summary.lines().map(words).find(telling).unwrap_or_default())
-    }
-}
-
-/// Something that happened in a session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    /// `memory`, `prompt`, `session_start` or `session_end`.
-    pub what: String,
-    pub id: String,
-    pub title: String,
-    /// The type of a memory.
-    pub kind: String,
-    pub at: Option<Timestamp>,
-}
-
-impl Entry {
-    /// From `op_story` or `mem_timeline`.
-    pub fn of(entry: &sessions::Entry) -> Self {
-        Self {
-            what: entry.kind.line(),
-            id: entry.id.line(),
-            title: line(entry.title.as_ref()),
-            kind: line(entry.memory_type.as_ref()),
-            at: entry.date.moment(),
-        }
-    }
-
-    /// Whether it is a memory.
-    pub fn is_memory(&self) -> bool {
-        self.what == "memory"
-    }
-}
-
-/// A call of a tool.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    pub number: u64,
-    pub at: Option<Timestamp>,
-    pub tool: String,
-    pub agent: String,
-    pub project: String,
-    pub session: String,
-    pub ms: u64,
-    pub failed: bool,
-    pub outcome: String,
-    pub arguments: String,
-}
-
-impl Call {
-    /// From `op_live`.
-    pub fn of(call: &daemon::Call) -> Self {
-        Self {
-            number: call.n,
-            at: call.at.moment(),
-            tool: call.tool.line(),
-            agent: call.agent.line(),
-            project: call.project.line(),
-            session: call.session_id.line(),
-            ms: call.ms,
-            failed: call.failed,
-            outcome: call.outcome.line(),
-            arguments: call.arguments.lines(),
-        }
-    }
-
-    /// Whether it may have changed the store.
-    pub fn changes(&self) -> bool {
-        // The effect of an operation of a later version is unknown.
-        !self.failed && Operation::named(&self.tool).is_none_or(Operation::changes_memories)
     }
 }
 

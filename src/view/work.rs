@@ -1,52 +1,10 @@
-//! Pieces of work, and their states.
-
-use jiff::Timestamp;
+//! The states of pieces of work.
 
 use crate::answer::{
     clean_line, line, name,
-    work::{Listed, Piece, Shown},
+    work::{Listed, Shown},
 };
 use cerebro_ledger::{IntentStanding, TimedText};
-
-/// A piece of work.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Work {
-    pub id: String,
-    pub title: String,
-    pub agent: String,
-    pub project: String,
-    pub session: String,
-    pub status: String,
-    /// Why nobody is working on it although it is open, such as `lost`; empty otherwise.
-    pub stale: String,
-    /// Who holds it.
-    pub holder: String,
-    pub events: u64,
-    pub active_at: Option<Timestamp>,
-}
-
-impl Work {
-    /// From an answer.
-    pub fn of(piece: &Piece) -> Self {
-        Self {
-            id: piece.work.line(),
-            title: piece.title.line(),
-            agent: piece.agent.line(),
-            project: piece.project.line(),
-            session: line(piece.session_id.as_ref()),
-            status: piece.status.line(),
-            stale: line(piece.stale.as_ref()),
-            holder: line(piece.holder.as_ref()),
-            events: piece.seq,
-            active_at: piece.active_at.moment(),
-        }
-    }
-
-    /// Its status as one word.
-    pub fn standing(&self) -> &str {
-        if self.stale.is_empty() { &self.status } else { &self.stale }
-    }
-}
 
 /// A text for an empty list, which says why it may be empty.
 pub fn no_work(listed: &Listed) -> &'static str {
@@ -111,6 +69,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::answer::work::Piece;
 
     #[test]
     fn what_is_unknown_is_shown_and_what_is_not_there_is_not() {

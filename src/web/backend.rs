@@ -16,12 +16,12 @@ use super::failure::Failure;
 use crate::{
     answer::{
         Ask, Text,
-        daemon::{Client, Status},
+        daemon::{Call, Client, Status},
         of, projects,
         stats::Stats,
     },
     daemon::client::Client as Daemon,
-    view::{self, Call, Row},
+    view::{self, Row},
 };
 use cerebro_core::operation::Operation;
 use cerebro_core::sync::lock;
@@ -103,25 +103,16 @@ impl Backend {
     }
 
     /// Calls an operation of the daemon.
-    ///
-    /// # Errors
-    /// The daemon's refusal.
     pub(super) async fn ask(&self, operation: Operation, arguments: Value) -> Result<Value, Failure> {
         Ok(self.0.daemon.call(operation, arguments).await?)
     }
 
     /// Calls an operation of the daemon and reads its answer.
-    ///
-    /// # Errors
-    /// The daemon's refusal, or an answer of another version.
     pub(super) async fn read<O: Ask>(&self, operation: O, arguments: Value) -> Result<O::Answer, Failure> {
         Ok(self.0.daemon.ask(operation, arguments).await?.into_answer())
     }
 
     /// Calls an operation that changes something, and counts again in the background.
-    ///
-    /// # Errors
-    /// The daemon's refusal.
     pub(super) async fn change(&self, operation: Operation, arguments: Value) -> Result<Value, Failure> {
         let changed = self.ask(operation, arguments).await;
         self.count_soon();
@@ -129,9 +120,6 @@ impl Backend {
     }
 
     /// Like [`Self::change`], and reads the answer.
-    ///
-    /// # Errors
-    /// The daemon's refusal, or an answer of another version.
     pub(super) async fn change_and_read<O: Ask>(
         &self,
         operation: O,
@@ -143,9 +131,6 @@ impl Backend {
     }
 
     /// The figures of the first page.
-    ///
-    /// # Errors
-    /// When the daemon cannot report them.
     pub(super) async fn figures(&self) -> Result<Figures, Failure> {
         let asked = Box::pin(async {
             tokio::try_join!(
@@ -161,7 +146,7 @@ impl Backend {
             counts,
             status,
             clients: clients.clients,
-            calls: calls.calls.iter().map(Call::of).collect(),
+            calls: calls.calls,
             latest: latest.memories.iter().map(Row::browsed).collect(),
         })
     }
@@ -181,9 +166,6 @@ impl Backend {
     }
 
     /// Counts now, and waits for the result.
-    ///
-    /// # Errors
-    /// When the daemon cannot count.
     pub(super) async fn count_now(&self) -> Result<Arc<Counts>, Failure> {
         let _turn = self.0.turn.lock().await;
         Box::pin(self.count()).await

@@ -43,9 +43,6 @@ impl Background {
 
     /// Starts the work, unless it is under way already, and returns its result if it is done in time. The work goes on
     /// even if the caller does not.
-    ///
-    /// # Errors
-    /// If the work failed in time.
     pub(super) async fn start<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,

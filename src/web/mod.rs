@@ -50,7 +50,6 @@ const FORM_BYTES_MAX: usize = 1024 * 1024;
 
 /// An open page.
 pub struct Opened {
-    /// Its address.
     pub address: SocketAddr,
     /// Admits browsers.
     pub entrance: Entrance,
@@ -87,9 +86,6 @@ pub(crate) struct Inside {
 pub(crate) type Shared = Arc<Inside>;
 
 /// Opens the page on loopback, until it is stopped or `leaving` completes. Port 0 means a free port.
-///
-/// # Errors
-/// If the port is in use or not allowed.
 pub async fn open(
     client: Client,
     port: u16,

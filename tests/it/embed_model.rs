@@ -7,7 +7,6 @@ use std::path::Path;
 
 use crate::support::{Agent, Home, Provider, Scene, finish, http, json, library, model_files, model_home};
 
-/// The states of the models by name.
 fn state(home: &Home, name: &str) -> String {
     let list = home.json(&["model", "list"]);
     let models = list["models"].as_array().unwrap();

@@ -28,7 +28,6 @@ fn found(agent: &mut Agent, query: &str, id: &str) -> Duration {
     begun.elapsed()
 }
 
-/// The events of all homes.
 fn all_events(homes: &[Home]) -> Vec<Value> {
     homes.iter().flat_map(Home::events).collect()
 }

@@ -38,7 +38,6 @@ const NAMING_WORDS_MIN: usize = 5;
 /// Where a text no longer holds.
 #[derive(Debug, Clone, Copy)]
 pub enum Place<'a> {
-    /// In a scope.
     In(&'a Scope),
     /// In some project, whichever it is.
     SomeProject,

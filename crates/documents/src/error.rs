@@ -5,16 +5,13 @@ use crate::limits::{DEPTH_MAX, ENTRIES_MAX, FILE_BYTES_MAX, RATIO_MAX, UNPACKED_
 /// Why a document could not be read. None of these stops the reading of other documents.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// Larger than [`FILE_BYTES_MAX`].
     #[error("the file is larger than {} MiB", FILE_BYTES_MAX >> 20)]
     TooLarge,
-    /// An archive with more than [`ENTRIES_MAX`] files.
     #[error("the archive holds more than {ENTRIES_MAX} files")]
     TooManyFiles,
     /// An archive that unpacks beyond its bounds, such as a zip bomb.
     #[error("unpacked, it is larger than {} MiB or {RATIO_MAX} times itself", UNPACKED_BYTES_MAX >> 20)]
     TooMuchInside,
-    /// Elements nested deeper than [`DEPTH_MAX`].
     #[error("elements are nested deeper than {DEPTH_MAX}")]
     TooDeep,
     /// Office's container for documents with a password and for those of old versions.
@@ -26,10 +23,8 @@ pub enum DocumentError {
     /// Not the format that its name says; with the reader's reason.
     #[error("it is not well-formed: {0}")]
     Malformed(String),
-    /// It was read and contains no text.
     #[error("there is no text in it")]
     Empty,
-    /// It contains no image with that name.
     #[error("there is no such image in it")]
     NoImage,
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Markdown.
     Markdown,
     /// Plain text, and any other text.
     Text,
@@ -18,7 +17,6 @@ pub enum Format {
     Json,
     /// A Jupyter notebook.
     Notebook,
-    /// HTML.
     Html,
     /// A document of Word.
     Docx,
@@ -28,7 +26,6 @@ pub enum Format {
     Xlsx,
     /// A book.
     Epub,
-    /// PDF.
     Pdf,
 }
 

@@ -140,7 +140,6 @@ fn word_slides_and_books_are_read_under_their_headings() {
     assert_eq!(read(Format::Epub, &epub).unwrap().title.as_deref(), Some("Tales"));
 }
 
-/// A book of one sheet.
 fn sheet_book(rows: &str, styles: &str) -> Vec<u8> {
     let book = br#"<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="Towns" sheetId="1" r:id="rId1"/></sheets></workbook>"#;
     let links = br#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>"#;

@@ -67,9 +67,6 @@ impl Draft {
     }
 
     /// The size so far, in bytes.
-    ///
-    /// # Errors
-    /// Any error of the file system.
     pub fn size(&self) -> io::Result<u64> {
         Ok(self.file.as_file().metadata()?.len())
     }

@@ -95,9 +95,6 @@ pub(super) fn editor() -> Session {
 }
 
 /// Signs in the program's own handle, with all permissions.
-///
-/// # Errors
-/// The engine's message when it refuses.
 pub(super) async fn sign_in(datastore: &Arc<Datastore>, db: &Surreal<Db>) -> Result<(), String> {
     let password = secret();
     let hash = quick_hash(&password)?;

@@ -17,9 +17,7 @@ impl fmt::Debug for Secret {
 pub struct Remote {
     /// `ws://`, `wss://`, `http://` or `https://`, without credentials in it.
     pub url: String,
-    /// The namespace.
     pub namespace: String,
-    /// The database.
     pub database: String,
     /// The user: of the database, of the namespace, or of the whole server.
     pub user: String,

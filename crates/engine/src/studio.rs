@@ -43,9 +43,7 @@ const FAREWELL_MAX: Duration = Duration::from_millis(800);
 /// The credentials of a visitor. `Debug` does not print the password.
 #[derive(Clone)]
 pub struct Visitor {
-    /// The namespace.
     pub namespace: &'static str,
-    /// The database.
     pub database: &'static str,
     /// The user, of the database's level.
     pub user: &'static str,

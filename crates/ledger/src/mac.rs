@@ -14,7 +14,6 @@ impl Mac {
         bytes.try_into().ok().map(Self)
     }
 
-    /// In hex.
     pub fn hex(&self) -> String {
         text::hex(&self.0)
     }

@@ -103,7 +103,6 @@ fn key_hash(name: &str, public: &[u8; 32]) -> [u8; 4] {
     [digest[0], digest[1], digest[2], digest[3]]
 }
 
-/// The key of an epoch.
 pub struct EpochKey(SigningKey);
 
 impl EpochKey {
@@ -144,7 +143,6 @@ impl Log {
         self.seals
     }
 
-    /// The root.
     pub fn root(&self) -> [u8; 32] {
         bytes(self.tree.root().as_bytes())
     }

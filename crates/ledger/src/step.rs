@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 pub enum Ending {
     /// It succeeded.
     Passed,
-    /// It failed.
     Failed,
     /// Somebody stopped it.
     Interrupted,
@@ -97,7 +96,6 @@ pub struct Tests {
 pub struct Planned {
     /// The task.
     pub text: String,
-    /// Its standing.
     pub standing: Standing,
 }
 

@@ -124,7 +124,6 @@ fn counts(line: &str) -> Option<(u32, u32)> {
     (passed.is_some() || failed.is_some()).then(|| (passed.unwrap_or(0), failed.unwrap_or(0)))
 }
 
-/// The number before a word.
 fn number_before(line: &str, word: &str) -> Option<u32> {
     let words: Vec<&str> =
         line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();

@@ -57,7 +57,6 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Its name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Edited { .. } => "edited",

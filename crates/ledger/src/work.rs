@@ -1,6 +1,7 @@
 //! A piece of work and its events, as they are stored.
 
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
+use cerebro_core::named;
 use cerebro_core::redact::RedactedText;
 
 use crate::{Outcome, Step, mac::Mac};
@@ -46,30 +47,15 @@ fn says_nothing(request: &str) -> bool {
     }
 }
 
-/// The status of a piece of work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// It is going on, or could.
-    Open,
-    /// A gate or a block stops it.
-    Waiting,
-    /// It has ended.
-    Closed,
-}
-
-impl Status {
-    /// The stored name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Waiting => "waiting",
-            Self::Closed => "closed",
-        }
-    }
-
-    /// Reads a stored name.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Open, Self::Waiting, Self::Closed].into_iter().find(|one| one.as_str() == text)
+named! {
+    /// The status of a piece of work.
+    pub enum Status {
+        /// It is going on, or could.
+        Open = "open",
+        /// A gate or a block stops it.
+        Waiting = "waiting",
+        /// It has ended.
+        Closed = "closed",
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use cerebro_core::domain::{SessionId, Timestamp, WorkId};
+use cerebro_core::named;
 
 use crate::{IntentState, State, Work};
 
@@ -89,33 +90,18 @@ pub struct LiveSession {
     pub files: Vec<String>,
 }
 
-/// What a piece of work needs, decided from its state and the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// Go on with the open work.
-    Resume,
-    /// First check an effect of unknown outcome.
-    CheckFirst,
-    /// Wait for a gate.
-    WaitGate,
-    /// Another live session holds it.
-    Held,
-    /// It is done, or was given up.
-    Complete,
-    /// It failed.
-    Failed,
-}
-
-impl Action {
-    /// The published name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Resume => "resume",
-            Self::CheckFirst => "check_first",
-            Self::WaitGate => "wait_gate",
-            Self::Held => "held",
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-        }
+named! {
+    /// What a piece of work needs, decided from its state and the world.
+    pub enum Action {
+        /// Go on with the open work.
+        Resume = "resume",
+        /// First check an effect of unknown outcome.
+        CheckFirst = "check_first",
+        WaitGate = "wait_gate",
+        /// Another live session holds it.
+        Held = "held",
+        /// It is done, or was given up.
+        Complete = "complete",
+        Failed = "failed",
     }
 }

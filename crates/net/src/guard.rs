@@ -56,9 +56,6 @@ impl Guard {
     }
 
     /// Lets pages of these origins in too.
-    ///
-    /// # Errors
-    /// The first that is not an origin.
     pub fn letting_in(mut self, origins: impl IntoIterator<Item = String>) -> Result<Self, OddOrigin> {
         let origins: Vec<String> = origins.into_iter().map(|origin| origin.to_ascii_lowercase()).collect();
         if let Some(odd) = origins.iter().find(|origin| !is_origin(origin)) {

@@ -73,9 +73,6 @@ impl BoundedListener {
     }
 
     /// Where it listens.
-    ///
-    /// # Errors
-    /// When the system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

@@ -32,45 +32,32 @@ pub enum ServiceError {
         /// What is wrong and what to do.
         problem: String,
     },
-    /// There is no such memory.
     #[error("no memory `{0}`")]
     NoMemory(MemoryId),
-    /// There is no such exchange.
     #[error("no exchange `{0}`: it was never kept, or is forgotten")]
     NoExchange(ExchangeId),
-    /// There is no such candidate.
     #[error("no candidate `{0}`: it never waited here, or what it rests on is forgotten")]
     NoCandidate(CandidateId),
-    /// There is no such chunk of a document.
     #[error(
         "no passage of a document `{0}`: it was never read, its document says something else now, or is forgotten"
     )]
     NoChunk(ChunkId),
-    /// There is no such document.
     #[error("no document `{0}`: it was never read, or is forgotten")]
     NoDocument(DocumentId),
-    /// The memory is deleted, but a live one is needed.
     #[error("memory `{0}` is deleted")]
     Deleted(MemoryId),
-    /// The memory's text is gone for good.
     #[error("memory `{0}` was purged: its text is gone for good and cannot come back")]
     Purged(MemoryId),
-    /// Somebody revised the memory in between.
     #[error("memory `{id}` is at revision {present}, not {expected}")]
     RevisionMismatch {
-        /// The memory.
         id: MemoryId,
         /// What the caller expected.
         expected: u32,
-        /// What it is.
         present: u32,
     },
-    /// Another live memory has the topic key.
     #[error("topic_key `{key}` is held by memory `{holder}`")]
     TopicTaken {
-        /// The key.
         key: String,
-        /// Its holder.
         holder: MemoryId,
         /// The holder's title.
         title: Quotation,
@@ -78,13 +65,10 @@ pub enum ServiceError {
     /// The text was corrected before, or its memory was deleted.
     #[error("this text was {} on {}{}: it was that of memory `{}`", .0.why.as_str(), .0.at.strftime("%Y-%m-%d"), replaced_by(.0), .0.memory)]
     Corrected(Box<Tombstone>),
-    /// The user does not let agents purge.
     #[error("agents may not purge here (agent_hard_delete = false)")]
     PurgeForbidden(MemoryId),
-    /// There is no such session.
     #[error("no session `{0}`")]
     NoSession(String),
-    /// The index is still being built.
     #[error("the search index is still being built, which takes a while for a large store; nothing is lost")]
     IndexBusy,
     /// There is no such piece of work, for this caller.
@@ -93,16 +77,12 @@ pub enum ServiceError {
     /// The keys of the journal cannot be used.
     #[error("the journal of work failed: {0}")]
     Journal(String),
-    /// The journal does not answer in time. What was asked may still be done.
     #[error("the journal of work answers too slowly at present; what was asked may still be done")]
     JournalBusy,
-    /// Nothing belongs to the project.
     #[error("there is nothing of project `{0}`")]
     EmptyProject(Project),
-    /// The settings name no model.
     #[error("no model is set")]
     NoModel,
-    /// The live endpoint is open already.
     #[error("the live endpoint is open on {0}")]
     StudioOpen(SocketAddr),
     /// There is no backup.
@@ -114,10 +94,8 @@ pub enum ServiceError {
         /// What it was.
         work: &'static str,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The lexical index failed.
     #[error("the search index failed: {0}")]
     Index(#[from] LexicalError),
 }

@@ -10,7 +10,8 @@ use cerebro_core::hygiene;
 use cerebro_core::redact::{Cleaned, RedactedText, redact_list, redact_text};
 use cerebro_core::text;
 
-/// Reads the texts of one call. This is the one place where input is redacted. It counts what was replaced.
+/// Reads the texts of one call. This is the one place where input is redacted. It counts what was replaced, and answers
+/// [`ServiceError::Invalid`] for what does not fit.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     redacted: usize,
@@ -32,9 +33,6 @@ impl Fields {
     }
 
     /// A title: one line, 1 to 300 characters.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
     pub(super) fn title(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
         let title = self.text(value).one_line();
         let given = text::one_line(&text::strip_control_chars(value)).chars().count();
@@ -54,9 +52,6 @@ impl Fields {
     }
 
     /// The content of a memory, prompt or summary: 1 byte to 256 KiB, with secrets replaced.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
     pub(super) fn content(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
         let content = self.text(value);
         let bytes = content.len();
@@ -73,9 +68,6 @@ impl Fields {
     }
 
     /// The last message of a session, whose beginning serves as a summary: at least 1 character, and cut.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
     pub(super) fn message(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
         // Redacted before it is cut, because a part of a secret is not recognised.
         let message = self.text(value).trimmed().cut_chars(HOOK_MESSAGE_CHARS_MAX);
@@ -86,9 +78,6 @@ impl Fields {
     }
 
     /// A search query: 1 to 2,000 characters.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
     pub(super) fn query(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
         let query = self.text(value);
         let count = query.chars().count();
@@ -105,9 +94,6 @@ impl Fields {
     }
 
     /// Tags: up to 16, of up to 64 characters. Repeated and empty ones are dropped.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
     pub(super) fn tags(&mut self, values: &[String]) -> Result<Vec<RedactedText>, ServiceError> {
         let mut tags: Vec<RedactedText> = Vec::new();
         for tag in self.words(values) {
@@ -133,9 +119,6 @@ impl Fields {
     }
 
     /// Where a thing to be done is shown; an empty trigger is none.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
     pub(super) fn trigger(&mut self, value: &str) -> Result<Option<Trigger>, ServiceError> {
         if value.trim().is_empty() {
             return Ok(None);
@@ -145,9 +128,6 @@ impl Fields {
     }
 
     /// A topic key: normalised, up to 120 characters; an empty one is none.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
     pub(super) fn topic_key(&mut self, value: &str) -> Result<Option<RedactedText>, ServiceError> {
         if value.trim().is_empty() {
             return Ok(None);
@@ -172,9 +152,6 @@ impl Fields {
 }
 
 /// A period of validity, if it ends after it begins.
-///
-/// # Errors
-/// [`ServiceError::Invalid`]
 pub(super) fn checked_validity(valid: Validity) -> Result<Validity, ServiceError> {
     match (valid.from, valid.until) {
         (Some(from), Some(until)) if until < from => {

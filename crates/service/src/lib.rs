@@ -170,7 +170,6 @@ pub struct Capabilities {
     pub distilling: Distilling,
     /// Plans to merge and to archive.
     pub consolidating: Consolidating,
-    /// Backups.
     pub backups: Backups,
     /// Background jobs.
     pub worker: Worker,
@@ -416,9 +415,6 @@ impl Service {
     }
 
     /// Rewrites the files of index and database, so that they hold nothing that is no longer in them.
-    ///
-    /// # Errors
-    /// A failing index or store.
     pub async fn compact(&self) -> Result<(), ServiceError> {
         self.recall.index.ask(Index::flush).await?;
         self.recall.evidence.settle().await?;

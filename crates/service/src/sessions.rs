@@ -31,7 +31,6 @@ pub struct StartRequest {
 /// A session that is live now.
 #[derive(Debug, Clone)]
 pub struct Started {
-    /// The session.
     pub session: Session,
     /// It had ended and was resumed.
     pub resumed: bool,

@@ -26,7 +26,6 @@ struct OperationRow {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct Row {
-    #[surreal(default)]
     id: Option<RecordId>,
     project: Option<String>,
     state: String,
@@ -136,7 +135,6 @@ noun! {
 }
 
 impl Arrangements<'_> {
-    /// An arrangement.
     pub async fn by_id(self, id: &ArrangementId) -> Result<Option<Arrangement>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
         Ok(one(self.0.select::<Row, _>(TABLE, statement::ARRANGEMENT_GET, vars).await?))

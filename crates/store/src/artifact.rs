@@ -26,7 +26,6 @@ pub struct Artifact {
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct ArtifactRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     data: Bytes,
     len: i64,
@@ -60,7 +59,6 @@ impl<'a> Artifacts<'a> {
         Walk::over::<ArtifactRow>(self.0, "artifact", limit)
     }
 
-    /// An artifact.
     pub async fn by_id(self, id: &str) -> Result<Option<Artifact>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
         Ok(one(self.0.select::<ArtifactRow, _>("artifact", statement::ARTIFACT_GET, vars).await?))

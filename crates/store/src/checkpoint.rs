@@ -33,7 +33,6 @@ pub struct Checkpoint {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct CheckpointRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     seq: i64,
     state: String,
@@ -93,9 +92,6 @@ impl Checkpoints<'_> {
     }
 
     /// The forks with a checkpoint. Their states contain texts of the pieces of work that they go on from.
-    ///
-    /// # Errors
-    /// A failing engine, or a malformed row.
     pub async fn forks(self) -> Result<Vec<WorkId>, StoreError> {
         let ids: Vec<String> =
             self.0.values(CHECKPOINT, statement::WORK_CHECKPOINT_FORKS, Vars::new()).await?;

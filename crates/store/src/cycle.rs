@@ -101,9 +101,7 @@ pub const ASKED_KEPT: usize = 1_000;
 /// A consolidation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCycle {
-    /// Its id.
     pub id: CycleId,
-    /// Its state.
     pub state: CycleState,
     /// Who asked for the plan: `person` or `clock`.
     pub by: String,
@@ -148,7 +146,6 @@ struct StepRow {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct Row {
-    #[surreal(default)]
     id: Option<RecordId>,
     state: String,
     by: String,

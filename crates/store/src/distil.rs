@@ -40,7 +40,6 @@ struct EvidenceRow {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct CandidateRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     session: String,
     kind: String,
@@ -52,7 +51,6 @@ struct CandidateRow {
     revision: Option<i64>,
     generation: String,
     model: String,
-    #[surreal(default)]
     corroborated: Option<bool>,
     at: Datetime,
     decided_at: Option<Datetime>,
@@ -78,7 +76,6 @@ impl From<DroppedRow> for (String, u32) {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct RunRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     state: String,
     outcome: Option<String>,
@@ -230,9 +227,6 @@ impl Write<'_> {
 
     /// A candidate was accepted without a person. The memory that it became rests on what it cites, but a citation that
     /// somebody took away stays away.
-    ///
-    /// # Errors
-    /// A failing read.
     pub async fn corroborate_candidate(
         &mut self,
         candidate: &Candidate,
@@ -292,7 +286,6 @@ noun! {
 }
 
 impl<'a> Candidates<'a> {
-    /// A candidate.
     pub async fn by_id(self, id: &CandidateId) -> Result<Option<Candidate>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }

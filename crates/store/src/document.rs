@@ -46,7 +46,6 @@ struct GoneDocument {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct DocumentRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     project: String,
     path: String,
@@ -103,7 +102,6 @@ impl From<ImageRow> for DocumentImage {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct ChunkRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     document: String,
     heading: String,

@@ -31,7 +31,6 @@ pub enum StoreError {
     /// A row does not have the form that this binary writes.
     #[error("a row of `{table}` is malformed: {reason}")]
     Row {
-        /// The table.
         table: &'static str,
         /// What is wrong with it.
         reason: String,

@@ -118,9 +118,6 @@ pub struct LogWalk<'a> {
 
 impl LogWalk<'_> {
     /// The next events of one writer, in order; `None` when all logs are read to the end.
-    ///
-    /// # Errors
-    /// A failing store, or a malformed row.
     pub async fn next(&mut self) -> Result<Option<Vec<Event>>, StoreError> {
         while let Some(writer) = self.writers.last() {
             let known = self.known.entry(writer.clone()).or_default();

@@ -25,7 +25,6 @@ const MERGES_MAX: usize = 10_000;
 
 #[derive(Debug, Clone, SurrealValue)]
 struct Row {
-    #[surreal(default)]
     id: Option<RecordId>,
     name: String,
     into: String,

@@ -242,13 +242,11 @@ mod tests {
     use surrealdb::types::Variables;
 
     use super::*;
-    use crate::tests::{open, run};
+    use crate::tests::with_store;
 
     #[test]
     fn rows_beside_memories_that_are_not_there_are_found_and_removed() {
-        let dir = tempfile::tempdir().unwrap();
-        run(async {
-            let store = open(dir.path()).await;
+        with_store(async |store| {
             let rows = "
                 CREATE anchor:a SET memory = memory:gone, revision = 1, at = time::now(), anchors = [];
                 CREATE feedback:f SET memory = memory:gone, session = session:gone, source = 'read', rank = 1, at = time::now();
@@ -259,7 +257,6 @@ mod tests {
                 store.integrity().remove(&found).await.unwrap();
             }
             assert!(store.integrity().dangling_rows().await.unwrap().iter().all(Faulty::is_empty));
-            store.close().await.unwrap();
         });
     }
 }

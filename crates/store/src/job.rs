@@ -51,7 +51,6 @@ impl JobKind {
 /// What a job is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A memory.
     Memory(MemoryId),
     /// A row of another table.
     Other {
@@ -125,7 +124,6 @@ pub struct Job {
 }
 
 named! {
-    /// The state of a job.
     pub enum JobState {
         /// It waits for its first or next attempt.
         Queued = "queued",
@@ -143,7 +141,6 @@ pub struct ListedJob {
     pub subject: Subject,
     /// The subject's title; empty where it has none.
     pub title: String,
-    /// Its state.
     pub state: JobState,
     /// How often it was attempted.
     pub attempts: u32,
@@ -176,7 +173,6 @@ struct Row {
     #[surreal(rename = "memory")]
     subject: RecordId,
     revision: i64,
-    #[surreal(default)]
     payload: Option<serde_json::Value>,
     attempts: i64,
     due_at: surrealdb::types::Datetime,
@@ -184,7 +180,6 @@ struct Row {
     #[surreal(rename = "claim")]
     fencing_token: Option<i64>,
     error: Option<String>,
-    #[surreal(default)]
     title: Option<String>,
 }
 

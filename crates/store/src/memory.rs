@@ -32,7 +32,6 @@ const DELETED_PAGES_MAX: usize = 20;
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct MemoryRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     #[surreal(flatten)]
     body: BodyRow,

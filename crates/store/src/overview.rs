@@ -24,7 +24,6 @@ use cerebro_core::domain::{Memory, MemoryId, PERSON, Project, Prompt, Scope, Ses
 pub struct Side {
     /// Live memories, each with the moment when it was written.
     pub written: Vec<(Memory, Timestamp)>,
-    /// Prompts.
     pub prompts: Vec<Prompt>,
 }
 
@@ -50,7 +49,6 @@ pub struct OverviewLimits {
     pub pinned: usize,
     /// Recent memories of the project, and of the person.
     pub recent: usize,
-    /// Prompts.
     pub prompts: usize,
 }
 

@@ -19,9 +19,7 @@ pub struct Counts {
     pub memories: i64,
     /// Deleted memories, including purged ones.
     pub deleted: i64,
-    /// Sessions.
     pub sessions: i64,
-    /// Prompts.
     pub prompts: i64,
     /// Edges from a memory to a session, in all projects.
     pub created_in: i64,
@@ -29,10 +27,6 @@ pub struct Counts {
     pub relates_to: i64,
     /// Edges between sessions, in all projects.
     pub follows: i64,
-    /// Waiting jobs, in all projects.
-    pub jobs: i64,
-    /// Dead letters, in all projects.
-    pub dead_jobs: i64,
 }
 
 /// The counts of health, apart from memories, in all projects.
@@ -48,14 +42,11 @@ pub struct HealthCounts {
     pub consolidated_at: Option<Timestamp>,
 }
 
-/// The counts of one project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectCount {
     /// Live memories.
     pub memories: i64,
-    /// Sessions.
     pub sessions: i64,
-    /// Prompts.
     pub prompts: i64,
     /// The time of the last write, if a memory or session records one.
     pub last_at: Option<Timestamp>,

@@ -16,7 +16,6 @@ use cerebro_core::domain::{EventKind, HistoryTombstone, Project, Prompt, PromptI
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct PromptRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     session: RecordId,
     project: String,
@@ -79,7 +78,6 @@ impl Part for PromptChanges {
 
 /// The changes of a prompt.
 impl Write<'_> {
-    /// The prompt is saved.
     pub fn save_prompt(&mut self, prompt: &Prompt) {
         self.put_prompt(EventKind::PromptSaved, prompt);
     }
@@ -118,7 +116,6 @@ noun! {
 }
 
 impl<'a> Prompts<'a> {
-    /// A prompt.
     pub async fn by_id(self, id: &PromptId) -> Result<Option<Prompt>, StoreError> {
         let vars = Vars::new().with("ids", vec![prompt_record(id)]);
         Ok(one(self.select(statement::PROMPT_GET, vars).await?))

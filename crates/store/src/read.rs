@@ -18,13 +18,9 @@ use cerebro_core::named;
 named! {
     /// A table that an export walks through; they are in the order in which an import needs them.
     pub enum Table {
-        /// Sessions.
         Session = "session",
-        /// Memories.
         Memory = "memory",
-        /// Revisions.
         Revision = "revision",
-        /// Prompts.
         Prompt = "prompt",
         /// Edges from a memory to the sessions that wrote it.
         CreatedIn = "CREATED_IN",
@@ -34,7 +30,6 @@ named! {
         Supersedes = "SUPERSEDES",
         /// History tombstones.
         HistoryTombstone = "history_tombstone",
-        /// Past sessions.
         PastSession = "past_session",
         /// Exchanges of past sessions.
         Exchange = "exchange",
@@ -44,15 +39,12 @@ named! {
         Cites = "CITES",
         /// Pieces of work.
         Work = "work",
-        /// Their events.
         WorkEvent = "work_event",
         /// Texts that are too long for the row of an event.
         Artifact = "artifact",
         /// Edges from a memory to the pieces of work in which it was found out.
         WorkedIn = "WORKED_IN",
-        /// Documents.
         Document = "document",
-        /// Their chunks.
         Chunk = "chunk",
     }
 }
@@ -232,9 +224,6 @@ impl<'a, T> Walk<'a, T> {
     }
 
     /// The next page; `None` after the last row.
-    ///
-    /// # Errors
-    /// A failing store, or a malformed row.
     pub async fn next(&mut self) -> Result<Option<Vec<T>>, StoreError> {
         if self.is_over {
             return Ok(None);
@@ -247,9 +236,6 @@ impl<'a, T> Walk<'a, T> {
     }
 
     /// The page after an id, or the first one: each row with its id.
-    ///
-    /// # Errors
-    /// A failing store, or a malformed row.
     pub async fn page(&self, after: Option<&str>) -> Result<Page<T>, StoreError> {
         (self.read)(self.store, self.table, after.map(str::to_owned), self.limit).await
     }

@@ -33,7 +33,6 @@ pub struct StoredRelation {
     pub kind: String,
     /// How strong: above 0, at most 1.
     pub weight: f64,
-    /// Its evidence.
     pub evidence: Option<String>,
     /// The method that found it.
     pub method: String,

@@ -94,9 +94,6 @@ impl Seals<'_> {
     }
 
     /// The seals of a journal from a number on, in order.
-    ///
-    /// # Errors
-    /// A failing store, or an unreadable row.
     pub async fn of_journal(self, origin: &str, from: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
         let vars = Vars::new().with("origin", origin).with("after", signed(from) - 1).limit(limit);
         self.0.select::<SealRow, _>(SEAL, statement::SEAL_AFTER, vars).await

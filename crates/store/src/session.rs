@@ -16,7 +16,6 @@ use cerebro_core::domain::{EndReason, EventKind, MemoryId, Project, Session, Ses
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct SessionRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     project: String,
     agent: String,
@@ -125,7 +124,6 @@ impl Write<'_> {
         self.put_following(EventKind::SessionResumed, session, follows);
     }
 
-    /// The session ends.
     pub fn end_session(&mut self, session: &Session) {
         self.put_session(EventKind::SessionEnded, session);
     }
@@ -180,7 +178,6 @@ noun! {
 }
 
 impl<'a> Sessions<'a> {
-    /// A session.
     pub async fn by_id(self, id: &SessionId) -> Result<Option<Session>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }

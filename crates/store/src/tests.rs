@@ -33,6 +33,16 @@ pub(super) async fn open(dir: &Path) -> Store {
     Store::open(dir, Timestamp::now, Box::new(|_| {})).await.unwrap()
 }
 
+/// Runs a test over a store in a folder of its own.
+pub(super) fn with_store(test: impl AsyncFnOnce(&Store)) {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        Box::pin(test(&store)).await;
+        store.close().await.unwrap();
+    });
+}
+
 pub(super) fn text(text: &str) -> RedactedText {
     RedactedText::from_store(text.to_owned())
 }
@@ -112,9 +122,7 @@ fn a_memory_comes_back_as_it_was_put_also_after_a_reopen() {
 
 #[test]
 fn a_dry_run_decides_and_leaves_no_trace() {
-    let dir = tempfile::tempdir().unwrap();
-    run(async {
-        let store = open(dir.path()).await;
+    with_store(async |store| {
         let memory = memory(None);
         let decision = Unconditional(|write: &mut Write<'_>| write.create_memory(&memory));
         store.transact_as(Run::Dry, &decision).await.unwrap();
@@ -123,7 +131,6 @@ fn a_dry_run_decides_and_leaves_no_trace() {
         store.transact(&decision).await.unwrap();
         assert_eq!(store.memories().by_id(&memory.id).await.unwrap().map(|memory| memory.version), Some(1));
         assert_eq!(store.events().last().await.unwrap().0, 1, "the dry run took no number");
-        store.close().await.unwrap();
     });
 }
 
@@ -235,11 +242,9 @@ fn a_session_is_not_overwritten_by_who_read_it_before() {
 
 #[test]
 fn the_live_memories_of_a_moment_are_found_behind_its_deleted_ones() {
-    let dir = tempfile::tempdir().unwrap();
-    run(async {
-        let store = open(dir.path()).await;
+    with_store(async |store| {
         let writer = session("s");
-        put_sessions(&store, vec![writer.clone()]).await.unwrap();
+        put_sessions(store, vec![writer.clone()]).await.unwrap();
         // The memories of one transaction have one moment.
         let made: Vec<Memory> = (0..6)
             .map(|n| {
@@ -248,7 +253,7 @@ fn the_live_memories_of_a_moment_are_found_behind_its_deleted_ones() {
                 made
             })
             .collect();
-        change(&store, |write| made.iter().for_each(|memory| write.create_memory(memory))).await.unwrap();
+        change(store, |write| made.iter().for_each(|memory| write.create_memory(memory))).await.unwrap();
         let since =
             async |limit| store.memories().written_since(&writer.id, Timestamp::MIN, limit).await.unwrap();
         let mut written: Vec<Memory> = since(6).await.into_iter().map(|(memory, _)| memory).collect();
@@ -256,12 +261,11 @@ fn the_live_memories_of_a_moment_are_found_behind_its_deleted_ones() {
         for memory in &mut written {
             memory.deleted_at = Some(moment(9));
         }
-        change(&store, |write| written.iter().for_each(|memory| write.delete_memory(memory, &writer.id)))
+        change(store, |write| written.iter().for_each(|memory| write.delete_memory(memory, &writer.id)))
             .await
             .unwrap();
         let found: Vec<Memory> = since(2).await.into_iter().map(|(memory, _)| memory).collect();
         assert_eq!(found, left);
-        store.close().await.unwrap();
     });
 }
 
@@ -483,11 +487,9 @@ async fn everything(store: &Store) -> String {
 
 #[test]
 fn a_reader_changes_nothing_and_no_user_is_left() {
-    let dir = tempfile::tempdir().unwrap();
-    run(async {
-        let store = open(dir.path()).await;
-        put(&store, memory(None)).await.unwrap();
-        let before = everything(&store).await;
+    with_store(async |store| {
+        put(store, memory(None)).await.unwrap();
+        let before = everything(store).await;
         assert!(!before.contains("DEFINE USER"), "{before}");
         for text in [
             "DELETE memory",
@@ -502,14 +504,13 @@ fn a_reader_changes_nothing_and_no_user_is_left() {
             "LET $m = (SELECT VALUE id FROM memory)[0]; RELATE $m->unknown->$m",
             "SELECT * FROM unknown",
         ] {
-            read(&store, text).await;
-            assert_eq!(everything(&store).await, before, "{text}");
+            read(store, text).await;
+            assert_eq!(everything(store).await, before, "{text}");
         }
         let (endpoint, _routes, _visitor) = store.open_endpoint().await.unwrap();
-        assert!(everything(&store).await.contains("DEFINE USER studio ON DATABASE"));
+        assert!(everything(store).await.contains("DEFINE USER studio ON DATABASE"));
         store.close_endpoint(endpoint).await;
-        assert_eq!(everything(&store).await, before);
-        store.close().await.unwrap();
+        assert_eq!(everything(store).await, before);
     });
 }
 
@@ -518,13 +519,11 @@ fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
     use super::Provenance;
     use cerebro_core::relate::{Relation, RelationKind};
 
-    let dir = tempfile::tempdir().unwrap();
-    run(async {
-        let store = open(dir.path()).await;
+    with_store(async |store| {
         let (one, two, gone) =
             (memory(None), memory(None), Memory { deleted_at: Some(moment(4_000_000)), ..memory(None) });
         for put_in in [&one, &two, &gone] {
-            put(&store, put_in.clone()).await.unwrap();
+            put(store, put_in.clone()).await.unwrap();
         }
         let to = |memory: &Memory, weight| Relation {
             to: memory.id,
@@ -558,6 +557,5 @@ fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
             assert!(store.relations().put(id, 1, by, &[]).await.unwrap());
         }
         assert_eq!(edges().await, []);
-        store.close().await.unwrap();
     });
 }

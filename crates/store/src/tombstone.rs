@@ -61,7 +61,6 @@ pub struct Tombstone {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct Row {
-    #[surreal(default)]
     id: Option<RecordId>,
     memory: RecordId,
     why: String,
@@ -193,11 +192,8 @@ impl Tables {
 /// A text that somebody says.
 #[derive(Debug, Clone, Copy)]
 pub struct SaidText<'a> {
-    /// Its scope.
     pub scope: &'a Scope,
-    /// Its title.
     pub title: &'a str,
-    /// Its content.
     pub content: &'a str,
 }
 
@@ -207,7 +203,6 @@ impl<'a> From<&'a Memory> for SaidText<'a> {
     }
 }
 
-/// The tombstones of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextTombstones {
     /// Those that hold in its scope: of its project, of the former names of that, and of what is personal, since that is

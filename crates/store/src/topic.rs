@@ -14,11 +14,9 @@ use cerebro_core::domain::{Memory, MemoryId, Project, Scope, Timestamp};
 /// A topic key in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// The key.
     pub key: String,
     /// The memory that holds it.
     pub memory: MemoryId,
-    /// Its title.
     pub title: String,
     /// The agent that wrote it.
     pub agent: String,

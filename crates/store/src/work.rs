@@ -117,7 +117,6 @@ impl TryFrom<Value> for AnyWork {
 
 #[derive(Debug, Clone, SurrealValue)]
 struct WorkRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     owner: String,
     project: String,
@@ -614,9 +613,6 @@ impl<'a> Works<'a> {
     }
 
     /// The events of a piece of work with these numbers, as far as they exist, in order.
-    ///
-    /// # Errors
-    /// A failing store, or an unreadable row.
     pub async fn events(
         self,
         work: &WorkId,

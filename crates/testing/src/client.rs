@@ -34,7 +34,6 @@ impl Client {
         Box::pin(async move { connect(url).await.map(Self).map_err(words) })
     }
 
-    /// Signs in.
     pub fn sign_in(&self, account: Account) -> BoxFuture<'_, Outcome<()>> {
         Box::pin(async move {
             match account {

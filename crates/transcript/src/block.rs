@@ -10,17 +10,11 @@ use crate::json::{Flag, Raw, Text, elements, parse};
 pub(crate) struct Block<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: Text<'a>,
-    #[serde(borrow)]
     pub(crate) text: Text<'a>,
-    #[serde(borrow)]
     pub(crate) id: Text<'a>,
-    #[serde(borrow)]
     pub(crate) name: Text<'a>,
-    #[serde(borrow)]
     pub(crate) input: Raw<'a>,
-    #[serde(borrow)]
     pub(crate) tool_use_id: Text<'a>,
-    #[serde(borrow)]
     pub(crate) content: Raw<'a>,
     pub(crate) is_error: Flag,
 }

@@ -21,52 +21,31 @@ use crate::turn::{Action, Call, Parent, ParentKind, PromptKind, Stop};
 struct Record<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     subtype: Text<'a>,
-    #[serde(borrow)]
     uuid: Text<'a>,
-    #[serde(borrow)]
     parent_uuid: Text<'a>,
-    #[serde(borrow)]
     logical_parent_uuid: Text<'a>,
-    #[serde(borrow)]
     session_id: Text<'a>,
-    #[serde(borrow)]
     agent_id: Text<'a>,
-    #[serde(borrow)]
     cwd: Text<'a>,
-    #[serde(borrow)]
     git_branch: Text<'a>,
-    #[serde(borrow)]
     version: Text<'a>,
     timestamp: Moment,
     is_sidechain: Flag,
     is_meta: Flag,
     is_compact_summary: Flag,
     is_api_error_message: Flag,
-    #[serde(borrow)]
     entrypoint: Text<'a>,
-    #[serde(borrow)]
     prompt_source: Text<'a>,
-    #[serde(borrow)]
     origin: Raw<'a>,
-    #[serde(borrow)]
     plan_content: Text<'a>,
-    #[serde(borrow)]
     message: Raw<'a>,
-    #[serde(borrow)]
     attachment: Raw<'a>,
-    #[serde(borrow)]
     snapshot: Raw<'a>,
-    #[serde(borrow)]
     summary: Text<'a>,
-    #[serde(borrow)]
     leaf_uuid: Text<'a>,
-    #[serde(borrow)]
     custom_title: Text<'a>,
-    #[serde(borrow)]
     ai_title: Text<'a>,
-    #[serde(borrow)]
     pr_url: Text<'a>,
 }
 
@@ -75,9 +54,7 @@ struct Record<'a> {
 struct Message<'a> {
     #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     model: Text<'a>,
-    #[serde(borrow)]
     content: Raw<'a>,
 }
 

@@ -22,7 +22,6 @@ struct Record<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
     timestamp: Moment,
-    #[serde(borrow)]
     payload: Raw<'a>,
 }
 
@@ -32,31 +31,19 @@ struct Record<'a> {
 struct Payload<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     role: Text<'a>,
-    #[serde(borrow)]
     content: Raw<'a>,
-    #[serde(borrow, rename = "internal_chat_message_metadata_passthrough")]
+    #[serde(rename = "internal_chat_message_metadata_passthrough")]
     metadata: Raw<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
-    #[serde(borrow)]
     call_id: Text<'a>,
-    #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     arguments: Raw<'a>,
-    #[serde(borrow)]
     input: Raw<'a>,
-    #[serde(borrow)]
     action: Raw<'a>,
-    #[serde(borrow)]
     output: Raw<'a>,
-    #[serde(borrow)]
     message: Text<'a>,
-    #[serde(borrow)]
     turn_id: Text<'a>,
-    #[serde(borrow)]
     item: Raw<'a>,
     num_turns: Number,
 }

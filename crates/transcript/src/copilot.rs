@@ -14,13 +14,11 @@ use crate::turn::{Call, PromptKind, Stop};
 struct Record<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     id: Text<'a>,
     timestamp: Moment,
     /// The sub-agent of which the event is. Older versions name the call that began it, in the data.
-    #[serde(borrow, rename = "agentId")]
+    #[serde(rename = "agentId")]
     agent: Text<'a>,
-    #[serde(borrow)]
     data: Raw<'a>,
 }
 

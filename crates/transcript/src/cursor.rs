@@ -17,9 +17,8 @@ use crate::turn::{Agent, Call, PromptKind};
 struct Record<'a> {
     #[serde(borrow)]
     role: Text<'a>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     message: Raw<'a>,
 }
 

@@ -31,9 +31,8 @@ struct Composer<'a> {
     created: Moment,
     #[serde(rename = "lastUpdatedAt")]
     updated: Moment,
-    #[serde(borrow, rename = "fullConversationHeadersOnly")]
+    #[serde(rename = "fullConversationHeadersOnly")]
     headers: Raw<'a>,
-    #[serde(borrow)]
     conversation: Raw<'a>,
 }
 
@@ -44,15 +43,14 @@ struct Bubble<'a> {
     id: Text<'a>,
     #[serde(rename = "type")]
     kind: Number,
-    #[serde(borrow)]
     text: Text<'a>,
-    #[serde(borrow, rename = "rawText")]
+    #[serde(rename = "rawText")]
     raw_text: Text<'a>,
-    #[serde(borrow, rename = "toolFormerData")]
+    #[serde(rename = "toolFormerData")]
     tool: Raw<'a>,
     #[serde(rename = "createdAt")]
     created: Moment,
-    #[serde(borrow, rename = "workspaceProjectDir")]
+    #[serde(rename = "workspaceProjectDir")]
     folder: Text<'a>,
 }
 
@@ -61,19 +59,15 @@ struct Bubble<'a> {
 struct Tool<'a> {
     #[serde(borrow)]
     name: Text<'a>,
-    #[serde(borrow, rename = "toolCallId")]
+    #[serde(rename = "toolCallId")]
     id: Text<'a>,
-    #[serde(borrow, rename = "rawArgs")]
+    #[serde(rename = "rawArgs")]
     raw_args: Raw<'a>,
-    #[serde(borrow)]
     params: Raw<'a>,
-    #[serde(borrow)]
     result: Raw<'a>,
-    #[serde(borrow)]
     status: Text<'a>,
-    #[serde(borrow)]
     error: Raw<'a>,
-    #[serde(borrow, rename = "additionalData")]
+    #[serde(rename = "additionalData")]
     more: Raw<'a>,
 }
 

@@ -27,13 +27,9 @@ struct Head<'a> {
     session_id: Text<'a>,
     start_time: Moment,
     last_updated: Moment,
-    #[serde(borrow)]
     kind: Text<'a>,
-    #[serde(borrow)]
     summary: Text<'a>,
-    #[serde(borrow)]
     directories: Raw<'a>,
-    #[serde(borrow)]
     messages: Option<Vec<&'a RawValue>>,
 }
 
@@ -43,13 +39,13 @@ struct Head<'a> {
 struct Line<'a> {
     #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow, rename = "sessionId")]
+    #[serde(rename = "sessionId")]
     session: Text<'a>,
-    #[serde(borrow, rename = "$set")]
+    #[serde(rename = "$set")]
     set: Raw<'a>,
-    #[serde(borrow, rename = "$rewindTo")]
+    #[serde(rename = "$rewindTo")]
     rewind_to: Raw<'a>,
 }
 
@@ -59,15 +55,11 @@ struct Message<'a> {
     #[serde(borrow)]
     id: Text<'a>,
     timestamp: Moment,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     content: Raw<'a>,
-    #[serde(borrow)]
     display_content: Raw<'a>,
-    #[serde(borrow)]
     tool_calls: Option<Vec<ToolCall<'a>>>,
-    #[serde(borrow)]
     model: Text<'a>,
 }
 
@@ -76,13 +68,9 @@ struct Message<'a> {
 struct ToolCall<'a> {
     #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
-    #[serde(borrow)]
     args: Raw<'a>,
-    #[serde(borrow)]
     result: Raw<'a>,
-    #[serde(borrow)]
     status: Text<'a>,
     timestamp: Moment,
 }

@@ -7,7 +7,8 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// A string, borrowed where it has no escapes. Anything else than a string is nothing.
+/// A string, borrowed where it has no escapes. Anything else than a string is nothing. One field of a record says
+/// `borrow`, which lets all of its fields borrow from the line.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 

@@ -93,7 +93,6 @@ pub fn of(session: &Session, exchanges: &[Exchange], known: &impl Fn(&str, &str)
 /// One of two sessions with a common beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch<'a> {
-    /// Its id.
     pub id: &'a str,
     /// The session that it names as its parent.
     pub parent: Option<&'a str>,

@@ -15,7 +15,6 @@ use crate::turn::{Action, Agent, Call, Parent, ParentKind, PromptKind, Stop};
 /// A row of `session` or `session_v2`. Columns that a version does not have are `None`.
 #[derive(Debug, Clone, Default)]
 pub struct SessionRow {
-    /// `id`.
     pub id: String,
     /// `parent_id`: of a sub-agent's session.
     pub parent: Option<String>,
@@ -23,9 +22,7 @@ pub struct SessionRow {
     pub forked_from: Option<String>,
     /// `directory`. The worktree of the project `global` is `/` and says nothing.
     pub directory: Option<String>,
-    /// `title`.
     pub title: Option<String>,
-    /// `version`.
     pub version: Option<String>,
     /// `revert`, as JSON (1.x): what comes from that message on was taken back.
     pub revert: Option<String>,
@@ -38,7 +35,6 @@ pub struct SessionRow {
 /// A row of `message` (1.x), in the order of `time_created, id`.
 #[derive(Debug, Clone, Default)]
 pub struct MessageRow {
-    /// `id`.
     pub id: String,
     /// `time_created`, in milliseconds.
     pub created_ms: Option<i64>,
@@ -58,7 +54,6 @@ pub struct PartRow {
 /// A row of `session_message` (2.x), in the order of `seq`.
 #[derive(Debug, Clone, Default)]
 pub struct EntryRow {
-    /// `id`.
     pub id: String,
     /// `type`.
     pub kind: String,
@@ -73,11 +68,9 @@ pub struct EntryRow {
 struct MessageData<'a> {
     #[serde(borrow)]
     role: Text<'a>,
-    #[serde(borrow, rename = "modelID")]
+    #[serde(rename = "modelID")]
     model: Text<'a>,
-    #[serde(borrow)]
     path: Raw<'a>,
-    #[serde(borrow)]
     error: Raw<'a>,
     summary: Flag,
 }
@@ -87,28 +80,20 @@ struct MessageData<'a> {
 struct Part<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     text: Text<'a>,
     synthetic: Flag,
     ignored: Flag,
     /// The tool's name in 1.x, and in 2.x.
-    #[serde(borrow)]
     tool: Text<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
     /// The call's id in 1.x, and in 2.x.
-    #[serde(borrow, rename = "callID")]
+    #[serde(rename = "callID")]
     call: Text<'a>,
-    #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     state: Raw<'a>,
-    #[serde(borrow)]
     files: Raw<'a>,
     /// Of a subtask: the command that the person gave, and what an agent is to do.
-    #[serde(borrow)]
     command: Text<'a>,
-    #[serde(borrow)]
     prompt: Text<'a>,
 }
 
@@ -117,15 +102,10 @@ struct Part<'a> {
 struct ToolState<'a> {
     #[serde(borrow)]
     status: Text<'a>,
-    #[serde(borrow)]
     input: Raw<'a>,
-    #[serde(borrow)]
     output: Raw<'a>,
-    #[serde(borrow)]
     content: Raw<'a>,
-    #[serde(borrow)]
     error: Raw<'a>,
-    #[serde(borrow)]
     metadata: Raw<'a>,
 }
 
@@ -141,24 +121,15 @@ struct Metadata {
 struct Entry<'a> {
     #[serde(borrow)]
     text: Text<'a>,
-    #[serde(borrow)]
     content: Raw<'a>,
-    #[serde(borrow)]
     model: Raw<'a>,
-    #[serde(borrow)]
     summary: Text<'a>,
-    #[serde(borrow)]
     status: Text<'a>,
-    #[serde(borrow)]
     command: Text<'a>,
     exit: Number,
-    #[serde(borrow)]
     output: Raw<'a>,
-    #[serde(borrow)]
     error: Raw<'a>,
-    #[serde(borrow)]
     outcome: Text<'a>,
-    #[serde(borrow)]
     location: Raw<'a>,
 }
 

@@ -17,35 +17,21 @@ use crate::turn::{Call, Parent, ParentKind, PromptKind};
 struct Record<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     subtype: Text<'a>,
-    #[serde(borrow)]
     provenance: Text<'a>,
-    #[serde(borrow)]
     uuid: Text<'a>,
-    #[serde(borrow)]
     parent_uuid: Text<'a>,
-    #[serde(borrow)]
     session_id: Text<'a>,
-    #[serde(borrow)]
     agent_id: Text<'a>,
     is_sidechain: Flag,
-    #[serde(borrow)]
     cwd: Text<'a>,
-    #[serde(borrow)]
     git_branch: Text<'a>,
-    #[serde(borrow)]
     version: Text<'a>,
-    #[serde(borrow)]
     model: Text<'a>,
     timestamp: Moment,
-    #[serde(borrow)]
     message: Raw<'a>,
-    #[serde(borrow)]
     system_payload: Raw<'a>,
-    #[serde(borrow)]
     tool_call_result: Raw<'a>,
-    #[serde(borrow)]
     forked_from: Raw<'a>,
 }
 
@@ -62,9 +48,7 @@ struct Part<'a> {
     #[serde(borrow)]
     text: Text<'a>,
     thought: Flag,
-    #[serde(borrow)]
     function_call: Raw<'a>,
-    #[serde(borrow)]
     function_response: Raw<'a>,
 }
 

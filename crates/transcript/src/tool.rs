@@ -445,9 +445,7 @@ pub(crate) fn result_text(raw: Raw<'_>) -> Cow<'_, str> {
     struct Part<'a> {
         #[serde(borrow)]
         text: Text<'a>,
-        #[serde(borrow)]
         output: Text<'a>,
-        #[serde(borrow)]
         content: Raw<'a>,
     }
     let Some(raw) = raw else { return Cow::Borrowed("") };

@@ -126,7 +126,6 @@ pub struct Prompt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptKind {
-    /// Typed.
     #[default]
     Typed,
     /// Typed while the agent worked.
@@ -213,19 +212,14 @@ pub struct Call {
 pub enum Action {
     /// Change files.
     Edit {
-        /// Which.
         paths: Vec<String>,
         /// Some of what was written.
         excerpt: String,
     },
     /// Read files.
-    Read {
-        /// Which.
-        paths: Vec<String>,
-    },
+    Read { paths: Vec<String> },
     /// Look for text or files.
     Search {
-        /// What for.
         pattern: String,
         /// Where.
         path: String,
@@ -244,7 +238,6 @@ pub enum Action {
     Delegate {
         /// The kind of sub-agent.
         agent: String,
-        /// The task.
         task: String,
     },
     /// Propose a plan.
@@ -253,15 +246,9 @@ pub enum Action {
         text: String,
     },
     /// Update the to-do list.
-    Todo {
-        /// The items.
-        items: Vec<Todo>,
-    },
+    Todo { items: Vec<Todo> },
     /// Ask the person.
-    Ask {
-        /// The questions.
-        questions: Vec<Question>,
-    },
+    Ask { questions: Vec<Question> },
     /// Any other tool.
     Other {
         /// Its input as written, shortened.
@@ -304,7 +291,6 @@ pub enum Outcome {
     Pending,
     /// No sign of failure.
     Done,
-    /// It failed.
     Failed,
     /// The person refused it.
     Rejected {

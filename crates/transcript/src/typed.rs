@@ -32,17 +32,14 @@ pub struct Typed {
 struct Record<'a> {
     #[serde(borrow)]
     display: Text<'a>,
-    #[serde(borrow)]
     text: Text<'a>,
     timestamp: Number,
     ts: Number,
-    #[serde(borrow)]
     project: Text<'a>,
-    #[serde(borrow, rename = "sessionId")]
+    #[serde(rename = "sessionId")]
     session: Text<'a>,
-    #[serde(borrow)]
     session_id: Text<'a>,
-    #[serde(borrow, rename = "pastedContents")]
+    #[serde(rename = "pastedContents")]
     pasted: Raw<'a>,
 }
 

@@ -3,10 +3,14 @@
 use clap::Args;
 
 use super::{CommandContext, Outcome};
-use crate::answer::{Ask, consolidation::Report, of};
+use crate::answer::{
+    Ask,
+    consolidation::{Cycle, Report, Step},
+    of,
+};
 use crate::cli::daemon_client::Request;
 use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::text;
 
 /// Plan what to merge or archive, carry a plan out, or undo it
@@ -35,26 +39,26 @@ pub struct ConsolidateArgs {
     log: Option<Option<String>>,
 }
 
-const STEPS: &[(&str, Layout)] = &[
-    ("what", Layout::Fixed),
-    ("id", Layout::Id),
-    ("title", Layout::Flexible),
-    ("stays", Layout::Fixed),
-    ("outcome", Layout::Fixed),
-    ("why", Layout::Flexible),
+const STEPS: &[Column<Step>] = &[
+    ("what", Layout::Fixed, |step| shown(&step.action)),
+    ("id", Layout::Id, |step| shown(&step.id)),
+    ("title", Layout::Flexible, |step| shown(&step.title)),
+    ("stays", Layout::Fixed, |step| shown(&step.into)),
+    ("outcome", Layout::Fixed, |step| shown(&step.outcome)),
+    ("why", Layout::Flexible, |step| shown(&step.why)),
 ];
 
-const LOG: &[(&str, Layout)] = &[
-    ("id", Layout::Fixed),
-    ("planned", Layout::Ago),
-    ("by", Layout::Fixed),
-    ("state", Layout::Fixed),
-    ("merge", Layout::Count),
-    ("compact", Layout::Count),
-    ("archive", Layout::Count),
-    ("derive", Layout::Count),
-    ("done", Layout::Count),
-    ("left", Layout::Count),
+const LOG: &[Column<Cycle>] = &[
+    ("id", Layout::Fixed, |cycle| shown(&cycle.id)),
+    ("planned", Layout::Ago, |cycle| shown(&cycle.at)),
+    ("by", Layout::Fixed, |cycle| shown(&cycle.by)),
+    ("state", Layout::Fixed, |cycle| shown(&cycle.state)),
+    ("merge", Layout::Count, |cycle| shown(&cycle.merge)),
+    ("compact", Layout::Count, |cycle| shown(&cycle.compact)),
+    ("archive", Layout::Count, |cycle| shown(&cycle.archive)),
+    ("derive", Layout::Count, |cycle| shown(&cycle.derive)),
+    ("done", Layout::Count, |cycle| shown(&cycle.done)),
+    ("left", Layout::Count, |cycle| shown(&cycle.left)),
 ];
 
 pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outcome> {
@@ -76,49 +80,24 @@ async fn report<O>(context: &CommandContext, request: Request<O>, nothing: &str)
 where
     O: Ask<Answer = Report>,
 {
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     show(context, &answer, nothing)?;
     Ok(Outcome::Done)
 }
 
 async fn log(context: &CommandContext, request: Request<of::CycleLog>, nothing: &str) -> Result<Outcome> {
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     if let Some(one) = &answer.one {
         show(context, one, nothing)?;
         return Ok(Outcome::Done);
     }
-    let table = Table::listing(LOG, answer.cycles.as_deref().unwrap_or_default(), |cycle| {
-        vec![
-            shown(&cycle.id),
-            shown(&cycle.at),
-            shown(&cycle.by),
-            shown(&cycle.state),
-            shown(&cycle.merge),
-            shown(&cycle.compact),
-            shown(&cycle.archive),
-            shown(&cycle.derive),
-            shown(&cycle.done),
-            shown(&cycle.left),
-        ]
-    });
+    let table = Table::of(LOG, answer.cycles.as_deref().unwrap_or_default());
     context.output.table(&table, "no plans yet; `cerebro consolidate` makes one")?;
     Ok(Outcome::Done)
 }
 
 fn show(context: &CommandContext, report: &Report, nothing: &str) -> Result<()> {
-    let table = Table::listing(STEPS, &report.steps, |step| {
-        vec![
-            shown(&step.action),
-            shown(&step.id),
-            shown(&step.title),
-            shown(&step.into),
-            shown(&step.outcome),
-            shown(&step.why),
-        ]
-    });
-    context.output.table(&table, nothing)?;
+    context.output.table(&Table::of(STEPS, &report.steps), nothing)?;
     for step in &report.steps {
         let Some((text, sources)) = step.waiting() else { continue };
         let (id, text) = (step.id.raw(), text.raw());

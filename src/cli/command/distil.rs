@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::{CommandContext, Outcome, handbook, name_of, suggest, within};
 use crate::answer::{
     Ask, Received,
-    distil::{Decided, Proposals},
+    distil::{Candidate, Decided, PlannedSession, Proposals},
     of,
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
 use cerebro_core::text;
 
@@ -91,21 +91,21 @@ pub struct ManyArgs {
     ids: Vec<String>,
 }
 
-const PLANNED: &[(&str, Layout)] = &[
-    ("session", Layout::Fixed),
-    ("began", Layout::Moment),
-    ("project", Layout::Fixed),
-    ("exchanges", Layout::Count),
-    ("tokens", Layout::Count),
-    ("title", Layout::Flexible),
+const PLANNED: &[Column<PlannedSession>] = &[
+    ("session", Layout::Fixed, |session| shown(&session.session)),
+    ("began", Layout::Moment, |session| shown(&session.started_at)),
+    ("project", Layout::Fixed, |session| shown(&session.project)),
+    ("exchanges", Layout::Count, |session| shown(&session.exchanges)),
+    ("tokens", Layout::Count, |session| shown(&session.tokens)),
+    ("title", Layout::Flexible, |session| shown(&session.title)),
 ];
 
-const CANDIDATES: &[(&str, Layout)] = &[
-    ("id", Layout::Fixed),
-    ("claim", Layout::Fixed),
-    ("project", Layout::Fixed),
-    ("title", Layout::Flexible),
-    ("text", Layout::Flexible),
+const CANDIDATES: &[Column<Candidate>] = &[
+    ("id", Layout::Fixed, |one| shown(&one.id)),
+    ("claim", Layout::Fixed, |one| shown(&one.claim)),
+    ("project", Layout::Fixed, |one| shown(&one.project)),
+    ("title", Layout::Flexible, |one| shown(&one.title)),
+    ("text", Layout::Flexible, |one| shown(&one.text)),
 ];
 
 pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Outcome> {
@@ -126,8 +126,7 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
 }
 
 async fn status(context: &CommandContext) -> Result<Outcome> {
-    let answer = context.ask(Request::new(of::DistilStatus)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer(Request::new(of::DistilStatus)).await?;
     let counts = |counts: &BTreeMap<String, u64>| {
         let counts = counts.iter().map(|(name, count)| format!("{count} {}", name.replace('_', " ")));
         counts.collect::<Vec<_>>().join(", ")
@@ -192,17 +191,7 @@ async fn plan(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     let (answer, suggestions) = read(context, request, project, |answer| answer.sessions.is_empty()).await?;
     context.output.json(answer.raw())?;
     context.output.notes(&suggestions);
-    let table = Table::listing(PLANNED, &answer.sessions, |session| {
-        vec![
-            shown(&session.session),
-            shown(&session.started_at),
-            shown(&session.project),
-            shown(&session.exchanges),
-            shown(&session.tokens),
-            shown(&session.title),
-        ]
-    });
-    context.output.table(&table, "no session waits to be distilled")?;
+    context.output.table(&Table::of(PLANNED, &answer.sessions), "no session waits to be distilled")?;
     let (requests, tokens) = (answer.requests, answer.tokens);
     context
         .output
@@ -220,9 +209,7 @@ async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
     let (answer, suggestions) = read(context, request, project, is_empty).await?;
     context.output.json(answer.raw())?;
     context.output.notes(&suggestions);
-    let mut table = Table::listing(CANDIDATES, &answer.candidates, |one| {
-        vec![shown(&one.id), shown(&one.claim), shown(&one.project), shown(&one.title), shown(&one.text)]
-    });
+    let mut table = Table::of(CANDIDATES, &answer.candidates);
     for one in &answer.arrangements {
         let (id, handbook, title) = (shown(&one.id), shown(&one.handbook), shown(&one.title));
         table.add(vec![id, "arrangement".to_owned(), handbook, title, String::new()]);

@@ -8,7 +8,7 @@ use super::{CommandContext, Outcome, within};
 use crate::answer::{graph, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::text;
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX};
 
@@ -67,12 +67,12 @@ struct EntityArgs {
 }
 
 /// The columns of the memories about a name.
-const MEMORIES: [(&str, Layout); 5] = [
-    ("id", Layout::Id),
-    ("updated_at", Layout::Moment),
-    ("type", Layout::Fixed),
-    ("by", Layout::Fixed),
-    ("title", Layout::Flexible),
+const MEMORIES: &[Column<graph::About>] = &[
+    ("id", Layout::Id, |about| shown(&about.row.id)),
+    ("updated_at", Layout::Moment, |about| shown(&about.row.updated_at)),
+    ("type", Layout::Fixed, |about| shown(&about.row.kind)),
+    ("by", Layout::Fixed, |about| shown(&about.by)),
+    ("title", Layout::Flexible, |about| shown(&about.row.title)),
 ];
 
 async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
@@ -80,11 +80,8 @@ async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
         .with("name", args.name.as_str())
         .with("project", args.project)
         .with("limit", args.limit);
-    let answer = context.ask(request).await?;
-    context.output.json(answer.raw())?;
-    let table = Table::listing(&MEMORIES, &answer.memories, |graph::About { row, by }| {
-        [&row.id, &row.updated_at, &row.kind, by, &row.title].map(shown).to_vec()
-    });
+    let answer = context.answer(request).await?;
+    let table = Table::of(MEMORIES, &answer.memories);
     let nothing = format!("nothing is known about `{}` in project {}", args.name, answer.project.raw());
     context.output.table(&table, &nothing)?;
     let beside: Vec<String> =

@@ -9,12 +9,12 @@ use super::setup::{SetupContext, show_changes};
 use super::{CommandContext, Outcome};
 use crate::answer::{
     Received,
-    distil::{Arrangement, Decided},
+    distil::{Arrangement, Decided, Operation, Skill},
     of,
 };
 use crate::cli::daemon_client::Request;
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use crate::setup::{Change, skill};
 use cerebro_core::domain::Run;
 use cerebro_core::text;
@@ -71,19 +71,19 @@ pub struct SkillsArgs {
     dry_run: bool,
 }
 
-const SKILLS: &[(&str, Layout)] = &[
-    ("name", Layout::Fixed),
-    ("project", Layout::Fixed),
-    ("sessions", Layout::Count),
-    ("title", Layout::Flexible),
+const SKILLS: &[Column<Skill>] = &[
+    ("name", Layout::Fixed, |draft| shown(&draft.name)),
+    ("project", Layout::Fixed, |draft| shown(&draft.project)),
+    ("sessions", Layout::Count, |draft| shown(&draft.sessions)),
+    ("title", Layout::Flexible, |draft| shown(&draft.title)),
 ];
 
-const OPERATIONS: &[(&str, Layout)] = &[
-    ("change", Layout::Fixed),
-    ("memory", Layout::Fixed),
-    ("title", Layout::Flexible),
-    ("topic", Layout::Flexible),
-    ("other", Layout::Flexible),
+const OPERATIONS: &[Column<Operation>] = &[
+    ("change", Layout::Fixed, action),
+    ("memory", Layout::Fixed, |operation| shown(&operation.memory)),
+    ("title", Layout::Flexible, |operation| shown(&operation.title)),
+    ("topic", Layout::Flexible, |operation| shown(&operation.topic)),
+    ("other", Layout::Flexible, |operation| shown(&operation.other_title)),
 ];
 
 impl WhoseArgs {
@@ -95,8 +95,7 @@ impl WhoseArgs {
 
 pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outcome> {
     if args.dry_run {
-        let answer = context.ask(args.whose.request(of::DistilArrangePlan)).await?;
-        context.output.json(answer.raw())?;
+        let answer = context.answer(args.whose.request(of::DistilArrangePlan)).await?;
         context.output.facts(&[
             ("handbook", shown(&answer.handbook)),
             ("items", shown(&answer.items)),
@@ -106,8 +105,7 @@ pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outc
         ])?;
         return Ok(Outcome::Done);
     }
-    let answer = context.ask(args.whose.request(of::DistilArrange)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer(args.whose.request(of::DistilArrange)).await?;
     let owner = answer.handbook.raw();
     context
         .output
@@ -125,8 +123,7 @@ pub fn undone(context: &CommandContext, answer: &Received<Decided>) -> Result<Ou
 
 pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Outcome> {
     if args.save {
-        let answer = context.ask(args.whose.request(of::DistilRender)).await?;
-        context.output.json(answer.raw())?;
+        let answer = context.answer(args.whose.request(of::DistilRender)).await?;
         if answer.memories.is_empty() {
             context.output.note(
                 "nothing was saved: of a handbook of all projects, only what stands under a topic is saved",
@@ -138,8 +135,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
         }
         return Ok(Outcome::Done);
     }
-    let answer = context.ask(args.whose.request(of::DistilHandbook)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer(args.whose.request(of::DistilHandbook)).await?;
     match answer.rendered.first() {
         Some(first) => context.output.text(first.content.raw())?,
         None => {
@@ -147,6 +143,12 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
         }
     }
     Ok(Outcome::Done)
+}
+
+/// What an operation does, and whether it still can.
+fn action(operation: &Operation) -> String {
+    let action = operation.action.raw();
+    if operation.fits { action.to_owned() } else { format!("{action} (no longer applies)") }
 }
 
 /// An arrangement, with what each of its operations changes. `raw` is the same as it came.
@@ -161,17 +163,7 @@ pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) ->
         ("decided", context.output.moment(&arrangement.decided_at)),
     ])?;
     let operations = arrangement.operations.as_deref().unwrap_or_default();
-    let table = Table::listing(OPERATIONS, operations, |operation| {
-        let action = operation.action.raw();
-        vec![
-            if operation.fits { action.to_owned() } else { format!("{action} (no longer applies)") },
-            shown(&operation.memory),
-            shown(&operation.title),
-            shown(&operation.topic),
-            shown(&operation.other_title),
-        ]
-    });
-    context.output.table(&table, "nothing changes")?;
+    context.output.table(&Table::of(OPERATIONS, operations), "nothing changes")?;
     Ok(Outcome::Done)
 }
 
@@ -205,9 +197,7 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         return Ok(Outcome::Done);
     }
     context.output.json(answer.raw())?;
-    let table = Table::listing(SKILLS, drafts, |draft| {
-        vec![shown(&draft.name), shown(&draft.project), shown(&draft.sessions), shown(&draft.title)]
-    });
+    let table = Table::of(SKILLS, drafts);
     context.output.table(&table, "no procedure was seen in three sessions yet")?;
     if !drafts.is_empty() {
         let count = text::counted(drafts.len(), "draft");

@@ -13,7 +13,7 @@ use crate::answer::{
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
 use cerebro_core::text;
 
@@ -61,33 +61,33 @@ pub struct EventsArgs {
     limit: Option<usize>,
 }
 
-const MEMORIES: &[(&str, Layout)] = &[
-    ("id", Layout::Id),
-    ("written", Layout::Ago),
-    ("type", Layout::Spare),
-    ("project", Layout::Spare),
-    ("rev", Layout::Spare),
-    ("pinned", Layout::Spare),
-    ("deleted", Layout::Ago),
-    ("title", Layout::Flexible),
+const MEMORIES: &[Column<Row>] = &[
+    ("id", Layout::Id, |row| shown(&row.id)),
+    ("written", Layout::Ago, |row| shown(&row.updated_at)),
+    ("type", Layout::Spare, |row| shown(&row.kind)),
+    ("project", Layout::Spare, |row| project_name(&row.project)),
+    ("rev", Layout::Spare, |row| shown(&row.revision)),
+    ("pinned", Layout::Spare, |row| shown(&row.pinned)),
+    ("deleted", Layout::Ago, |row| shown(&row.deleted_at)),
+    ("title", Layout::Flexible, |row| shown(&row.title)),
 ];
 
-const PROMPTS: &[(&str, Layout)] = &[
-    ("id", Layout::Fixed),
-    ("given", Layout::Ago),
-    ("agent", Layout::Spare),
-    ("project", Layout::Spare),
-    ("session", Layout::Spare),
-    ("prompt", Layout::Flexible),
+const PROMPTS: &[Column<Prompt>] = &[
+    ("id", Layout::Fixed, |prompt| shown(&prompt.id)),
+    ("given", Layout::Ago, |prompt| shown(&prompt.created_at)),
+    ("agent", Layout::Spare, |prompt| shown(&prompt.agent)),
+    ("project", Layout::Spare, |prompt| shown(&prompt.project)),
+    ("session", Layout::Spare, |prompt| shown(&prompt.session_id)),
+    ("prompt", Layout::Flexible, |prompt| shown(&prompt.content)),
 ];
 
-const EVENTS: &[(&str, Layout)] = &[
-    ("seq", Layout::Count),
-    ("at", Layout::Moment),
-    ("what", Layout::Fixed),
-    ("memory", Layout::Fixed),
-    ("project", Layout::Spare),
-    ("session", Layout::Spare),
+const EVENTS: &[Column<Event>] = &[
+    ("seq", Layout::Count, |event| shown(&event.seq)),
+    ("at", Layout::Moment, |event| shown(&event.at)),
+    ("what", Layout::Fixed, |event| shown(&event.kind)),
+    ("memory", Layout::Fixed, |event| shown(&event.memory)),
+    ("project", Layout::Spare, |event| shown(&event.project)),
+    ("session", Layout::Spare, |event| shown(&event.session)),
 ];
 
 pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
@@ -120,7 +120,7 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
     } else {
         Vec::new()
     };
-    print(context, answer.raw(), &memory_table(&answer.memories), nothing)?;
+    print(context, answer.raw(), &Table::of(MEMORIES, &answer.memories), nothing)?;
     let flags = answer.memories.iter().map(|row| (&row.id, row.flag.as_ref()));
     for words in suggestions.iter().chain(&marks::flagged(flags)) {
         context.output.note(words);
@@ -138,21 +138,6 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
     Ok(Outcome::Done)
 }
 
-fn memory_table(memories: &[Row]) -> Table {
-    Table::listing(MEMORIES, memories, |row| {
-        vec![
-            shown(&row.id),
-            shown(&row.updated_at),
-            shown(&row.kind),
-            project_name(&row.project),
-            shown(&row.revision),
-            shown(&row.pinned),
-            shown(&row.deleted_at),
-            shown(&row.title),
-        ]
-    })
-}
-
 pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
     let request = args.of.request(of::Prompts).with("limit", args.limit);
     let is_empty = |answer: &Prompts| answer.prompts.is_empty();
@@ -163,16 +148,9 @@ pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outc
     } else {
         "no prompts in this project; --all-projects lists those of all"
     };
-    print(context, answer.raw(), &prompt_table(&answer.prompts), nothing)?;
+    print(context, answer.raw(), &Table::of(PROMPTS, &answer.prompts), nothing)?;
     context.output.notes(&suggestions);
     Ok(Outcome::Done)
-}
-
-fn prompt_table(prompts: &[Prompt]) -> Table {
-    Table::listing(PROMPTS, prompts, |prompt| {
-        let Prompt { id, created_at, agent, project, session_id, content } = prompt;
-        [id, created_at, agent, project, session_id, content].map(shown).to_vec()
-    })
 }
 
 pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<Outcome> {
@@ -188,21 +166,8 @@ pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<Outcom
         }
     };
     let nothing = if args.after.is_some() { "no changes after that" } else { "no changes yet" };
-    let table = event_table(&events);
+    let table = Table::of(EVENTS, &events);
     print(context, &json!(Events { events }), &table, nothing)
-}
-
-fn event_table(events: &[Event]) -> Table {
-    Table::listing(EVENTS, events, |event| {
-        vec![
-            shown(&event.seq),
-            shown(&event.at),
-            shown(&event.kind),
-            shown(&event.memory),
-            shown(&event.project),
-            shown(&event.session),
-        ]
-    })
 }
 
 /// Reads the log to its end, page by page.
@@ -302,7 +267,7 @@ pub mod tests {
             ),
             row("kccccccccccc", "2026-01-02T09:15:00Z", "note", "acme/web", false, "Short"),
         ];
-        drawn_at_three_widths("list", &memory_table(&memories));
+        drawn_at_three_widths("list", &Table::of(MEMORIES, &memories));
     }
 
     #[test]
@@ -323,7 +288,7 @@ pub mod tests {
             ),
             prompt("pbbbbbbbbbbb", "acme/web", "日本語の質問"),
         ];
-        drawn_at_three_widths("prompts", &prompt_table(&prompts));
+        drawn_at_three_widths("prompts", &Table::of(PROMPTS, &prompts));
         let event = |seq: u64, kind: &str, memory: Option<&str>| Event {
             seq,
             at: "2026-11-22T09:15:00Z".into(),
@@ -338,7 +303,7 @@ pub mod tests {
             event(10, "session_started", None),
             event(1_100, "memory_deleted", Some("kbbbbbbbbbbb")),
         ];
-        drawn_at_three_widths("events", &event_table(&events));
+        drawn_at_three_widths("events", &Table::of(EVENTS, &events));
     }
 
     /// Holds what facts show on terminals of three widths against `tests/golden/cli`.

@@ -183,7 +183,6 @@ impl Command {
         matches!(self, Self::Tui(_))
     }
 
-    /// Runs the command.
     pub(super) fn run(self, context: &CommandContext) -> Result<Outcome> {
         match self {
             Self::Prompt(args) => prompt::run(context, &args),

@@ -7,7 +7,7 @@ use super::{CommandContext, Outcome, change, selection, some_of, suggest};
 use crate::answer::{Text, of, projects::Project};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::{domain, text};
 
 /// List, merge, rename or delete projects
@@ -58,12 +58,12 @@ struct MergeArgs {
     yes: bool,
 }
 
-const PROJECTS: &[(&str, Layout)] = &[
-    ("project", Layout::Flexible),
-    ("memories", Layout::Count),
-    ("sessions", Layout::Count),
-    ("prompts", Layout::Count),
-    ("last", Layout::Ago),
+const PROJECTS: &[Column<Project>] = &[
+    ("project", Layout::Flexible, |one| project_name(&one.project)),
+    ("memories", Layout::Count, |one| shown(&one.memories)),
+    ("sessions", Layout::Count, |one| shown(&one.sessions)),
+    ("prompts", Layout::Count, |one| shown(&one.prompts)),
+    ("last", Layout::Ago, |one| shown(&one.last_at)),
 ];
 
 pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome> {
@@ -78,19 +78,7 @@ pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome
 async fn list(context: &CommandContext) -> Result<Outcome> {
     let answer = context.ask(Request::new(of::Projects)).await?;
     let nothing = "no projects yet; the first memory that is saved in a folder makes its project";
-    print(context, answer.raw(), &project_table(&answer.projects), nothing)
-}
-
-fn project_table(projects: &[Project]) -> Table {
-    Table::listing(PROJECTS, projects, |one| {
-        vec![
-            project_name(&one.project),
-            shown(&one.memories),
-            shown(&one.sessions),
-            shown(&one.prompts),
-            shown(&one.last_at),
-        ]
-    })
+    print(context, answer.raw(), &Table::of(PROJECTS, &answer.projects), nothing)
 }
 
 async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
@@ -201,6 +189,6 @@ mod tests {
             ),
             project("", 1, None),
         ];
-        fits_at_three_widths(&project_table(&projects));
+        fits_at_three_widths(&Table::of(PROJECTS, &projects));
     }
 }

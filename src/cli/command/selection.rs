@@ -94,7 +94,6 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Their ids.
     pub fn ids(&self) -> Vec<String> {
         self.memories.iter().map(|memory| memory.id.raw().to_owned()).collect()
     }

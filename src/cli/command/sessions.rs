@@ -12,7 +12,7 @@ use crate::answer::{
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use crate::setup::quoted;
 use crate::view;
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
@@ -67,12 +67,12 @@ const SESSIONS: &[(&str, Layout)] = &[
     ("summary", Layout::Flexible),
 ];
 
-const ENTRIES: &[(&str, Layout)] = &[
-    ("id", Layout::Id),
-    ("when", Layout::Ago),
-    ("what", Layout::Fixed),
-    ("type", Layout::Spare),
-    ("title", Layout::Flexible),
+const ENTRIES: &[Column<Entry>] = &[
+    ("id", Layout::Id, |entry| shown(&entry.id)),
+    ("when", Layout::Ago, |entry| shown(&entry.date)),
+    ("what", Layout::Fixed, |entry| shown(&entry.kind)),
+    ("type", Layout::Spare, |entry| shown(&entry.memory_type)),
+    ("title", Layout::Flexible, |entry| shown(&entry.title)),
 ];
 
 pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome> {
@@ -140,20 +140,8 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     if !summary.is_empty() {
         context.output.text(&format!("\n{summary}\n"))?;
     }
-    context.output.table(&entry_table(&entries), "nothing was saved in it")?;
+    context.output.table(&Table::of(ENTRIES, &entries), "nothing was saved in it")?;
     Ok(Outcome::Done)
-}
-
-fn entry_table(entries: &[Entry]) -> Table {
-    Table::listing(ENTRIES, entries, |entry| {
-        vec![
-            shown(&entry.id),
-            shown(&entry.date),
-            shown(&entry.kind),
-            shown(&entry.memory_type),
-            shown(&entry.title),
-        ]
-    })
 }
 
 /// A session with all that happened in it, by its id or the beginning of one.
@@ -232,6 +220,6 @@ mod tests {
             entry("p1aaaaaaaaaa", "2026-11-21T08:00:00Z", "prompt", None, question),
             entry("kaaaaaaaaaaa", "2026-11-21T08:05:00Z", "memory", Some("decision"), decided),
         ];
-        drawn_at_three_widths("session", &entry_table(&entries));
+        drawn_at_three_widths("session", &Table::of(ENTRIES, &entries));
     }
 }

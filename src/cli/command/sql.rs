@@ -47,10 +47,9 @@ pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<Outcome> {
         .with("params", Value::Object(params))
         .with("rows", args.limit)
         .with("seconds", args.timeout);
-    let answer = context.ask(request).await?;
+    let answer = context.answer(request).await?;
     let results = &answer.results;
     let failed = results.iter().any(|statement| statement.error.is_some());
-    context.output.json(answer.raw())?;
     let mut between = false;
     for (at, answered) in results.iter().enumerate() {
         let has_lines = !answered.result.is_null() && answered.result != Value::Array(vec![]);

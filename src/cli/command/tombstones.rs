@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::{CommandContext, Outcome, within};
-use crate::answer::of;
+use crate::answer::{of, tombstones::Tombstone};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::text;
 use cerebro_service::TOMBSTONES_LISTED_MAX;
 
@@ -28,12 +28,12 @@ pub struct TombstonesArgs {
     limit: usize,
 }
 
-const COLUMNS: &[(&str, Layout)] = &[
-    ("since", Layout::Ago),
-    ("why", Layout::Fixed),
-    ("id", Layout::Id),
-    ("title", Layout::Flexible),
-    ("now", Layout::Fixed),
+const COLUMNS: &[Column<Tombstone>] = &[
+    ("since", Layout::Ago, |text| shown(&text.at)),
+    ("why", Layout::Fixed, |text| shown(&text.why)),
+    ("id", Layout::Id, |text| shown(&text.id)),
+    ("title", Layout::Flexible, |text| shown(&text.title)),
+    ("now", Layout::Fixed, |text| shown(&text.replaced_by)),
 ];
 
 pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outcome> {
@@ -41,10 +41,7 @@ pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outco
     let Some(id) = args.forget else {
         let listed = daemon.read(Request::new(of::Tombstones).with("limit", args.limit)).await?;
         context.output.json(listed.raw())?;
-        let table = Table::listing(COLUMNS, &listed.tombstones, |text| {
-            let (at, why, id) = (shown(&text.at), shown(&text.why), shown(&text.id));
-            vec![at, why, id, shown(&text.title), shown(&text.replaced_by)]
-        });
+        let table = Table::of(COLUMNS, &listed.tombstones);
         context.output.table(&table, "no text was corrected, superseded or deleted yet")?;
         return Ok(Outcome::Done);
     };

@@ -17,7 +17,7 @@ use super::{CommandContext, Outcome, daemon, portable, within};
 use crate::answer::of;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, bytes, shown};
+use crate::cli::table::{Column, Layout, Table, bytes, shown};
 use crate::home::{Home, bytes_below};
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
@@ -156,8 +156,12 @@ async fn fill(home: &Home, place: &Path) -> Result<(u64, u64)> {
     Ok((lines, skipped))
 }
 
-const TRIALS: &[(&str, Layout)] =
-    &[("name", Layout::Fixed), ("made", Layout::Moment), ("size", Layout::Fixed), ("home", Layout::Flexible)];
+const TRIALS: &[Column<Trial>] = &[
+    ("name", Layout::Fixed, |trial| shown(&trial.name)),
+    ("made", Layout::Moment, |trial| shown(&trial.made)),
+    ("size", Layout::Fixed, |trial| bytes(trial.bytes)),
+    ("home", Layout::Flexible, |trial| shown(&trial.home)),
+];
 
 /// A trial in the list.
 #[derive(Debug, Serialize)]
@@ -186,15 +190,17 @@ pub fn list(context: &CommandContext) -> Result<Outcome> {
     let home = context.home()?;
     let trials: Vec<Trial> = folders(&home).iter().map(|folder| Trial::of(folder)).collect();
     context.output.json(&json!({ "trials": trials }))?;
-    let table = Table::listing(TRIALS, &trials, |trial| {
-        vec![shown(&trial.name), shown(&trial.made), bytes(trial.bytes), shown(&trial.home)]
-    });
+    let table = Table::of(TRIALS, &trials);
     context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")?;
     Ok(Outcome::Done)
 }
 
-const CHANGES: &[(&str, Layout)] =
-    &[("change", Layout::Fixed), ("kind", Layout::Fixed), ("id", Layout::Fixed), ("what", Layout::Flexible)];
+const CHANGES: &[Column<Change>] = &[
+    ("change", Layout::Fixed, |change| shown(change.deed)),
+    ("kind", Layout::Fixed, |change| shown(&change.kind)),
+    ("id", Layout::Fixed, |change| shown(&change.id)),
+    ("what", Layout::Flexible, |change| shown(&change.what)),
+];
 
 pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<Outcome> {
     let home = context.home()?;
@@ -206,10 +212,7 @@ pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<Outcome> {
     changes.truncate(limit);
     let is_cut = count > limit;
     context.output.json(&json!({ "changes": changes, "count": count, "more": is_cut }))?;
-    let table = Table::listing(CHANGES, &changes, |change| {
-        vec![shown(change.deed), shown(&change.kind), shown(&change.id), shown(&change.what)]
-    });
-    context.output.table(&table, "nothing differs")?;
+    context.output.table(&Table::of(CHANGES, &changes), "nothing differs")?;
     if is_cut {
         context.output.note(&format!("{} in all; give --limit", text::counted(count, "change")));
     }

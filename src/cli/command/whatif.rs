@@ -59,8 +59,7 @@ async fn try_out(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
         .with("query", text(None, file)?)
         .with("rows", args.limit)
         .with("seconds", args.timeout);
-    let trial = context.ask(request).await?;
-    context.output.json(trial.raw())?;
+    let trial = context.answer(request).await?;
     let fields = |row: &Value, names: &[&str]| names.iter().map(|name| shown(&row[*name])).collect();
     let tables = Table::listing(TABLES, &trial.tables, |row| fields(row, &["place", "deed", "rows"]));
     context.output.table(&tables, "nothing would change")?;

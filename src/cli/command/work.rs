@@ -13,7 +13,7 @@ use super::{CommandContext, Outcome, name_of, text_of, within};
 use crate::answer::{Text, name, of, work};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::text::framed;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::{Gaps, GateState, IntentStanding, PlanStep, State as Facts, TestState, TimedText};
@@ -236,15 +236,15 @@ pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
     }
 }
 
-const WORKS: &[(&str, Layout)] = &[
-    ("work", Layout::Id),
-    ("active", Layout::Ago),
-    ("state", Layout::Fixed),
-    ("but", Layout::Fixed),
-    ("agent", Layout::Spare),
-    ("project", Layout::Spare),
-    ("events", Layout::Count),
-    ("title", Layout::Flexible),
+const WORKS: &[Column<work::Piece>] = &[
+    ("work", Layout::Id, |piece| shown(&piece.work)),
+    ("active", Layout::Ago, |piece| shown(&piece.active_at)),
+    ("state", Layout::Fixed, |piece| shown(&piece.status)),
+    ("but", Layout::Fixed, |piece| shown(&piece.stale)),
+    ("agent", Layout::Spare, |piece| shown(&piece.agent)),
+    ("project", Layout::Spare, |piece| shown(&piece.project)),
+    ("events", Layout::Count, |piece| shown(&piece.seq)),
+    ("title", Layout::Flexible, |piece| shown(&piece.title)),
 ];
 
 async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
@@ -265,20 +265,8 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
             .output
             .note(&format!("{missed} events are missing; a gap notes them once the journal can be written"));
     }
-    let row = |piece: &work::Piece| {
-        vec![
-            shown(&piece.work),
-            shown(&piece.active_at),
-            shown(&piece.status),
-            shown(&piece.stale),
-            shown(&piece.agent),
-            shown(&piece.project),
-            shown(&piece.seq),
-            shown(&piece.title),
-        ]
-    };
     let nothing = "no pieces of work; --state all lists closed ones, --all-projects those of all projects";
-    context.output.table(&Table::listing(WORKS, &answer.works, row), nothing)?;
+    context.output.table(&Table::of(WORKS, &answer.works), nothing)?;
     context.output.notes(&suggestions);
     Ok(Outcome::Done)
 }
@@ -297,8 +285,7 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     if let Some(seq) = args.artifact {
         return artifact(context, args.work, seq).await;
     }
-    let answer = context.ask_patiently(Request::new(of::WorkShow).with("work", args.work)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(Request::new(of::WorkShow).with("work", args.work)).await?;
     let (work, state) = (&answer.work, &answer.state);
     context.output.facts(&[
         ("work", shown(&work.work)),
@@ -367,8 +354,7 @@ fn intents(state: &Facts) -> String {
 
 async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Outcome> {
     let request = Request::new(of::WorkArtifact).with("work", work).with("seq", seq);
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     let Some(text) = answer.text.as_ref().map(Text::raw) else {
         context.output.note("the whole event is in its row; `cerebro work tail` shows it");
         return Ok(Outcome::Short);
@@ -383,9 +369,8 @@ async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Ou
 
 async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
     let request = Request::new(of::WorkClaim).with("work", args.work).with("takeover", args.takeover);
-    let answer = context.ask_patiently(request).await?;
+    let answer = context.answer_patiently(request).await?;
     let outcome = if answer.held { Outcome::Done } else { Outcome::Short };
-    context.output.json(answer.raw())?;
     let until = context.output.moment(&answer.until);
     if answer.held {
         context.output.outcome(answer.work.raw(), "claimed", &format!(" until {until}"))?;
@@ -397,9 +382,8 @@ async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
 }
 
 async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = context.ask_patiently(Request::new(of::WorkRelease).with("work", args.work)).await?;
+    let answer = context.answer_patiently(Request::new(of::WorkRelease).with("work", args.work)).await?;
     let outcome = if answer.free { Outcome::Done } else { Outcome::Short };
-    context.output.json(answer.raw())?;
     let work = &answer.work;
     if answer.free {
         context.output.outcome(work.work.raw(), "released", &format!(" {}", work.title.raw()))?;
@@ -409,39 +393,30 @@ async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     Ok(outcome)
 }
 
-const EFFECTS: &[(&str, Layout)] = &[
-    ("work", Layout::Id),
-    ("event", Layout::Count),
-    ("project", Layout::Spare),
-    ("key", Layout::Fixed),
-    ("repeat", Layout::Fixed),
-    ("effect", Layout::Flexible),
+const EFFECTS: &[Column<work::Effect>] = &[
+    ("work", Layout::Id, |effect| shown(&effect.work)),
+    ("event", Layout::Count, |effect| shown(&effect.seq)),
+    ("project", Layout::Spare, |effect| shown(&effect.project)),
+    ("key", Layout::Fixed, |effect| shown(&effect.key)),
+    ("repeat", Layout::Fixed, |effect| shown(&effect.repeat)),
+    ("effect", Layout::Flexible, |effect| shown(&effect.text)),
 ];
 
 async fn sweep(context: &CommandContext) -> Result<Outcome> {
-    let answer = context.ask_patiently(Request::new(of::WorkUnsettled)).await?;
-    context.output.json(answer.raw())?;
-    let row = |effect: &work::Effect| {
-        vec![
-            shown(&effect.work),
-            shown(&effect.seq),
-            shown(&effect.project),
-            shown(&effect.key),
-            shown(&effect.repeat),
-            shown(&effect.text),
-        ]
-    };
-    let table = Table::listing(EFFECTS, &answer.effects, row);
+    let answer = context.answer_patiently(Request::new(of::WorkUnsettled)).await?;
+    let table = Table::of(EFFECTS, &answer.effects);
     context.output.table(&table, "no announced effect of unknown outcome; `cerebro work resume` and `show` name commands that had begun")?;
     Ok(Outcome::Done)
 }
 
-const STEPS: &[(&str, Layout)] =
-    &[("step", Layout::Count), ("state", Layout::Fixed), ("text", Layout::Flexible)];
+const STEPS: &[Column<PlanStep>] = &[
+    ("step", Layout::Count, |step| shown(&step.number)),
+    ("state", Layout::Fixed, |step| name(&step.standing)),
+    ("text", Layout::Flexible, |step| step.text.clone()),
+];
 
 fn steps(context: &CommandContext, steps: &[PlanStep]) -> Result<Outcome> {
-    let row = |step: &PlanStep| vec![shown(&step.number), name(&step.standing), step.text.clone()];
-    let table = Table::listing(STEPS, steps, row);
+    let table = Table::of(STEPS, steps);
     if !table.is_empty() {
         context.output.table(&table, "")?;
     }
@@ -479,8 +454,7 @@ async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
 
 async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
     let request = Request::new(of::WorkResume).with("work", args.work).with("max_bytes", args.bytes);
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     match &answer.text {
         // In the frame in which hooks give it to agents: somebody pastes it, and then it is neither a request nor a memory.
         Some(text) => context.output.text(&framed(text.raw()))?,
@@ -490,8 +464,7 @@ async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
 }
 
 async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Result<Outcome> {
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     changed(context, &answer.work, "closed")?;
     for id in &answer.memories {
         context.output.outcome(id.raw(), "remembered", " what was found out in it")?;
@@ -500,8 +473,7 @@ async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Res
 }
 
 async fn fork(context: &CommandContext, request: Request<of::WorkFork>) -> Result<Outcome> {
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     changed(context, &answer.work, "forked")?;
     Ok(Outcome::Done)
 }
@@ -531,8 +503,7 @@ async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
         return Ok(Outcome::Short);
     }
     let request = Request::new(of::WorkPrune).with("texts_days", args.texts).with("works_days", args.works);
-    let answer = context.ask_patiently(request).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(request).await?;
     context.output.facts(&[
         ("pieces of work", shown(&answer.works)),
         ("texts", shown(&answer.texts)),
@@ -540,6 +511,12 @@ async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
     ])?;
     Ok(Outcome::Done)
 }
+
+const FINDINGS: &[Column<work::Finding>] = &[
+    ("work", Layout::Fixed, |found| shown(&found.work)),
+    ("finding", Layout::Fixed, |found| shown(&found.finding)),
+    ("detail", Layout::Flexible, |found| shown(&found.detail)),
+];
 
 async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
     let mut heads = args.head;
@@ -553,9 +530,8 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
         }
         heads.extend(found.iter().map(|anchor| format!("{} {}", anchor.size, anchor.root)));
     }
-    let answer = context.ask_patiently(Request::new(of::WorkVerify).with("heads", heads)).await?;
+    let answer = context.answer_patiently(Request::new(of::WorkVerify).with("heads", heads)).await?;
     let outcome = if answer.findings.is_empty() { Outcome::Done } else { Outcome::Short };
-    context.output.json(answer.raw())?;
     context.output.facts(&[
         ("pieces of work", shown(&answer.works)),
         ("events", shown(&answer.events)),
@@ -564,10 +540,7 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
         ("texts removed", shown(&answer.purged)),
         ("of another key", shown(&answer.foreign)),
     ])?;
-    let columns = [("work", Layout::Fixed), ("finding", Layout::Fixed), ("detail", Layout::Flexible)];
-    let table = Table::listing(&columns, &answer.findings, |found| {
-        vec![shown(&found.work), shown(&found.finding), shown(&found.detail)]
-    });
+    let table = Table::of(FINDINGS, &answer.findings);
     context.output.table(&table, "nothing was changed, as far as this home shows")?;
     if answer.more {
         context.output.note("more was found than is shown");
@@ -576,8 +549,7 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
 }
 
 async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
-    let answer = context.ask_patiently(Request::new(of::WorkHead)).await?;
-    context.output.json(answer.raw())?;
+    let answer = context.answer_patiently(Request::new(of::WorkHead)).await?;
     match answer.note.as_ref().filter(|_| as_note) {
         Some(note) => context.output.text(note.raw())?,
         None if as_note => context.output.note("nothing is sealed yet"),
@@ -587,9 +559,8 @@ async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
 }
 
 async fn prove(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
-    let answer = context.ask_patiently(Request::new(of::WorkProve).with("work", args.work)).await?;
+    let answer = context.answer_patiently(Request::new(of::WorkProve).with("work", args.work)).await?;
     let is_sealed = answer.sealed;
-    context.output.json(answer.raw())?;
     if is_sealed {
         context.output.text(&format!("{:#}", answer.raw()))?;
     } else {

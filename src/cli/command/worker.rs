@@ -8,11 +8,11 @@ use serde_json::json;
 use super::{CommandContext, Outcome, name_of, within};
 use crate::answer::{
     Received, of,
-    worker::{Jobs, Worker},
+    worker::{Job, Jobs, Worker},
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, milliseconds, shown};
+use crate::cli::table::{Column, Layout, Table, milliseconds, shown};
 use cerebro_core::domain::limits::LISTING_MAX;
 use cerebro_core::text;
 
@@ -91,13 +91,13 @@ pub struct ReindexArgs {
     no_wait: bool,
 }
 
-const JOBS: &[(&str, Layout)] = &[
-    ("memory", Layout::Fixed),
-    ("state", Layout::Fixed),
-    ("attempts", Layout::Count),
-    ("due", Layout::Moment),
-    ("title", Layout::Flexible),
-    ("error", Layout::Flexible),
+const JOBS: &[Column<Job>] = &[
+    ("memory", Layout::Fixed, |job| shown(&job.memory)),
+    ("state", Layout::Fixed, |job| shown(&job.state)),
+    ("attempts", Layout::Count, |job| shown(&job.attempts)),
+    ("due", Layout::Moment, |job| shown(&job.due_at)),
+    ("title", Layout::Flexible, |job| shown(&job.title)),
+    ("error", Layout::Flexible, |job| shown(&job.error)),
 ];
 
 pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcome> {
@@ -228,11 +228,7 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
     context.output.json(&raw)?;
     let Jobs { queued, leased, dead, jobs } = all;
     context.output.note(&format!("{queued} waiting, {leased} under way, {dead} given up"));
-    let table = Table::listing(JOBS, &jobs, |job| {
-        let (memory, state, attempts) = (shown(&job.memory), shown(&job.state), shown(&job.attempts));
-        vec![memory, state, attempts, shown(&job.due_at), shown(&job.title), shown(&job.error)]
-    });
-    context.output.table(&table, "none to list")?;
+    context.output.table(&Table::of(JOBS, &jobs), "none to list")?;
     Ok(Outcome::Done)
 }
 

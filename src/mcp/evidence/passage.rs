@@ -12,7 +12,6 @@ use cerebro_core::domain::{
 use cerebro_core::text;
 use cerebro_service::{ChunkPart, Evidence, ServiceError};
 
-/// One chunk.
 pub(in crate::mcp) async fn get(call: &mut Call, id: ChunkId) -> Answer {
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let max_bytes = call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?;

@@ -51,9 +51,6 @@ pub(super) struct Message(Value);
 
 impl Message {
     /// Reads one message.
-    ///
-    /// # Errors
-    /// When the body is not one message.
     pub(super) fn read(body: &[u8]) -> Result<Self, Refusal> {
         let refused = |body| Refusal { status: StatusCode::BAD_REQUEST, body };
         // A message that cannot be read would get no answer from the daemon, as on the socket.

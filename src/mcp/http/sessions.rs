@@ -57,10 +57,6 @@ impl Pipe {
         Self { lines: BufReader::new(reader).lines(), writer }
     }
 
-    /// Sends a message.
-    ///
-    /// # Errors
-    /// When the other side is gone.
     pub(super) async fn send(&mut self, message: &Message) -> io::Result<()> {
         self.writer.write_all(message.line().as_bytes()).await
     }

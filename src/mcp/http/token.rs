@@ -33,9 +33,6 @@ pub(super) enum TokenError {
 
 impl Token {
     /// The token that was given.
-    ///
-    /// # Errors
-    /// [`TokenError::Unfit`].
     pub(super) fn new(token: &str) -> Result<Self, TokenError> {
         let fits =
             (CHARS_MIN..=CHARS_MAX).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic());
@@ -43,9 +40,6 @@ impl Token {
     }
 
     /// The token in a file that only its owner can read. At first use, creates the file with a random token.
-    ///
-    /// # Errors
-    /// Any [`TokenError`].
     pub(super) fn of_file(path: &Path) -> Result<Self, TokenError> {
         match fs::read_to_string(path) {
             Ok(text) => {

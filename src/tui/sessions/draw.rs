@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{Focus, SessionDetail, Source};
+use crate::answer::line;
 use crate::tui::asks::Slot;
 use crate::tui::lanes::Lanes;
 use crate::tui::state::State;
@@ -16,7 +17,6 @@ const LANES_MAX: usize = 6;
 /// Smallest width at which the session is next to the list, in columns.
 const WIDE: u16 = 110;
 
-/// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let sessions = &state.sessions;
     if area.width < WIDE {
@@ -177,14 +177,15 @@ fn entries(state: &State, detail: &SessionDetail, area: Rect, buffer: &mut Buffe
     let top = detail.cursor.top(detail.entries.len(), rows);
     for (n, entry) in detail.entries.iter().skip(top).take(rows).enumerate() {
         let Some(row) = paint::row(area, n) else { break };
-        let (mark, kind) = match (entry.is_memory(), entry.kind.as_str()) {
+        let kind = line(entry.memory_type.as_ref());
+        let (mark, kind) = match (entry.is_memory(), kind.as_str()) {
             (true, kind) => ("●", kind),
             (false, "") => ("❯", "prompt"),
             (false, kind) => ("❯", kind),
         };
-        let title = fit::cut(&entry.title, usize::from(row.width).saturating_sub(26));
+        let title = fit::cut(&line(entry.title.as_ref()), usize::from(row.width).saturating_sub(26));
         let spans = vec![
-            Span::styled(clock(entry.at, &state.zone, "%H:%M "), theme.dim()),
+            Span::styled(clock(entry.date.moment(), &state.zone, "%H:%M "), theme.dim()),
             Span::styled(format!("{mark} "), theme.kind(kind)),
             Span::styled(fit::pad(kind, 15), theme.kind(kind)),
             Span::raw(format!(" {title}")),

@@ -70,7 +70,6 @@ impl Locale {
         When { iso: at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), shown }
     }
 
-    /// A day.
     pub fn day(&self, day: Date) -> String {
         match self.language {
             Language::English => {
@@ -90,7 +89,6 @@ impl Locale {
         }
     }
 
-    /// A count.
     pub fn count(&self, number: u64) -> String {
         let english = crate::view::count(number);
         match self.language {

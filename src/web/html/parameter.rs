@@ -26,9 +26,6 @@ pub fn part(parts: &HashMap<String, String>, name: &str) -> String {
 }
 
 /// A value; `None` where it is not given.
-///
-/// # Errors
-/// When it cannot be read.
 pub fn value<T: FromStr>(parts: &HashMap<String, String>, name: &str) -> Result<Option<T>, Unread> {
     let given = part(parts, name);
     if given.is_empty() {
@@ -38,9 +35,6 @@ pub fn value<T: FromStr>(parts: &HashMap<String, String>, name: &str) -> Result<
 }
 
 /// Whether a switch is on: `1` is on, `0` and a missing one are off.
-///
-/// # Errors
-/// When it is something else.
 pub fn is_on(parts: &HashMap<String, String>, name: &str) -> Result<bool, Unread> {
     match part(parts, name).as_str() {
         "" | "0" => Ok(false),
@@ -50,9 +44,6 @@ pub fn is_on(parts: &HashMap<String, String>, name: &str) -> Result<bool, Unread
 }
 
 /// The position in a list at which a page begins.
-///
-/// # Errors
-/// When it is no number.
 pub fn from<T: FromStr + Default>(parts: &HashMap<String, String>) -> Result<T, Unread> {
     Ok(value(parts, "from")?.unwrap_or_default())
 }

@@ -8,7 +8,7 @@ pub(in crate::web) async fn change(
     State(shared): State<Shared>,
     Path((id, change)): Path<(String, String)>,
     form: Posted,
-) -> Result<Response, Failure> {
+) -> Page {
     let (operation, done) = match change.as_str() {
         "pin" => (Operation::Pin, "pinned"),
         "unpin" => (Operation::Unpin, "unpinned"),

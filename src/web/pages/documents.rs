@@ -1,7 +1,7 @@
 //! Ingested documents: the list, the passages of one, and forgetting it.
 
 use super::prelude::*;
-use super::{FACT_BYTES_MAX, Parts, about, counted, known_projects, named, part};
+use super::{FACT_BYTES_MAX, about, counted, known_projects, named, part};
 use crate::answer::{
     Text,
     documents::{self, Document},
@@ -58,7 +58,6 @@ struct ListPage {
     pager: Pager,
 }
 
-/// A passage.
 struct Passage {
     id: String,
     heading: String,
@@ -84,11 +83,7 @@ struct ForgetPage {
     line: Line,
 }
 
-pub(in crate::web) async fn list(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page {
     let (project, from) = (part(&parts, "project"), super::from::<usize>(&parts)?);
     let question = about(&project, json!({ "offset": from }));
     let answer = shared.backend.read(of::Documents, question).await?;
@@ -108,12 +103,7 @@ pub(in crate::web) async fn list(
     }))
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {
     let from: usize = super::from(&parts)?;
     let question = json!({ "id": id, "offset": from });
     let answer = shared.backend.read(of::DocumentShow, question).await.map_err(Failure::absent)?;
@@ -142,11 +132,7 @@ fn passage(one: &documents::Passage) -> Passage {
 }
 
 /// Asks for confirmation before a document is purged.
-pub(in crate::web) async fn ask(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn ask(Path(id): Path<String>, Asked { shared, locale, .. }: Asked) -> Page {
     let answer = shared.backend.read(of::DocumentShow, json!({ "id": id })).await.map_err(Failure::absent)?;
     Ok(shell::ok(&ForgetPage {
         shell: Shell::titled("Forget a document", "/documents").token(shared.access.token()),
@@ -154,11 +140,7 @@ pub(in crate::web) async fn ask(
     }))
 }
 
-pub(in crate::web) async fn forget(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    _: Posted,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn forget(State(shared): State<Shared>, Path(id): Path<String>, _: Posted) -> Page {
     shared.backend.change_and_read(of::DocumentForget, json!({ "id": id })).await.map_err(Failure::absent)?;
     Ok(Redirect::to("/documents?done=forgotten").into_response())
 }

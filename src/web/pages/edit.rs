@@ -140,20 +140,13 @@ async fn present(shared: &Shared, id: &str) -> Result<Draft, Failure> {
     Ok(Draft::of(Memory::of(&answer)))
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(State(shared): State<Shared>, Path(id): Path<String>) -> Page {
     Ok(shell::ok(&EditPage::of(&shared, &id, present(&shared, &id).await?)))
 }
 
 /// Saves the memory. If that fails, shows the form again with the person's text. If another client changed the memory
 /// meanwhile, the form also shows that text and is based on its revision. Saving again then replaces that text.
-pub(in crate::web) async fn save(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    form: Posted,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn save(State(shared): State<Shared>, Path(id): Path<String>, form: Posted) -> Page {
     let draft = Draft::read(&form);
     let before = present(&shared, &id).await?;
     let question = draft.question(&id, &before);

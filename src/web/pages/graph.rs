@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::prelude::*;
-use super::{Parts, counted, from, known_projects, part};
+use super::{counted, from, known_projects, part};
 use crate::answer::{
     self,
     graph::{self, Beside, Graph, Relation},
@@ -103,7 +103,7 @@ struct GraphPage {
 }
 
 /// The graph around the latest memory.
-pub(in crate::web) async fn start(State(shared): State<Shared>) -> Result<Response, Failure> {
+pub(in crate::web) async fn start(State(shared): State<Shared>) -> Page {
     let answer = shared.backend.read(of::Browse, json!({ "limit": 1 })).await?;
     if let Some(last) = answer.memories.first() {
         return Ok(Redirect::to(&link::graph(&last.row.id.line())).into_response());
@@ -114,12 +114,7 @@ pub(in crate::web) async fn start(State(shared): State<Shared>) -> Result<Respon
 }
 
 /// The graph around one memory; every memory in it can become the centre.
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {
     let question = json!({ "id": id, "depth": DEPTH, "limit": NODES });
     let answer = shared.backend.read(of::Graph, question).await?;
     let picture = around(&answer, (&link::graph(&id), from(&parts)?), true);
@@ -138,10 +133,7 @@ pub(in crate::web) async fn show(
 }
 
 /// The graph of the latest memories of a project.
-pub(in crate::web) async fn project(
-    State(shared): State<Shared>,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn project(Asked { shared, parts, .. }: Asked) -> Page {
     let project = part(&parts, "project");
     if project.is_empty() {
         return Ok(Redirect::to("/graph").into_response());
@@ -161,11 +153,7 @@ pub(in crate::web) async fn project(
 }
 
 /// The graph of the memories that name a file, a symbol or a word.
-pub(in crate::web) async fn entity(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn entity(Asked { shared, locale, parts }: Asked) -> Page {
     let (name, project) = (part(&parts, "name"), part(&parts, "project"));
     if name.is_empty() {
         return Ok(Redirect::to("/graph").into_response());

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use super::{
-    FACT_BYTES_MAX, Parts,
+    FACT_BYTES_MAX,
     overview::{FactLine, facts, spend},
 };
 use crate::answer;
@@ -31,11 +31,7 @@ struct HealthPage {
     is_mended: bool,
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page {
     let mut page = health(&shared, &locale).await?;
     page.shell = page.shell.done(parts.get("done"));
     Ok(shell::ok(&page))
@@ -70,11 +66,7 @@ async fn health(shared: &Shared, locale: &Locale) -> Result<HealthPage, Failure>
 }
 
 /// Runs the doctor's checks and, if the form says so, repairs what can be repaired.
-pub(in crate::web) async fn examine(
-    State(shared): State<Shared>,
-    locale: Locale,
-    form: Posted,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn examine(Asked { shared, locale, .. }: Asked, form: Posted) -> Page {
     let is_mended = form.field("fix") == "1";
     let examined = shared.backend.change_and_read(of::Examine, json!({ "fix": is_mended })).await?;
     let mut page = health(&shared, &locale).await?;
@@ -93,7 +85,7 @@ pub(in crate::web) async fn examine(
 }
 
 /// Pauses or resumes the worker, or retries dead letters.
-pub(in crate::web) async fn worker(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
+pub(in crate::web) async fn worker(State(shared): State<Shared>, form: Posted) -> Page {
     let (operation, done) = match form.field("do").as_str() {
         "pause" => (Operation::WorkerPause, "worker"),
         "resume" => (Operation::WorkerResume, "worker"),

@@ -1,7 +1,7 @@
 //! The earlier texts of a memory: each revision as a diff.
 
 use super::prelude::*;
-use super::{Parts, value};
+use super::value;
 use crate::view::{self, Memory, Revision};
 use crate::web::{heavy, html::diff::Diff};
 
@@ -40,12 +40,7 @@ struct HistoryPage {
     pager: Pager,
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {
     let number = |name: &str| Ok::<_, Failure>(value::<usize>(&parts, name)?.unwrap_or(0));
     // How many revisions before the present one to skip, and the line from which a single one is continued.
     let (skipped, line) = (number("skip")?.min(SKIPPED_MAX), number("line")?);

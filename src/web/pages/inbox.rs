@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use super::{
-    Parts, counted, named, part,
+    counted, named, part,
     tabs::{self, Tab},
 };
 use crate::answer::distil::{Candidate, Evidence, Status};
@@ -22,7 +22,6 @@ struct Quote {
     words: String,
 }
 
-/// A claim.
 struct Claim {
     id: String,
     title: String,
@@ -82,11 +81,7 @@ struct InboxPage {
 
 const STATES: [&str; 3] = ["waiting", "accepted", "rejected"];
 
-pub(in crate::web) async fn list(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page {
     let asked = part(&parts, "state");
     let known = STATES.into_iter().find(|known| *known == asked);
     let state = match known {
@@ -130,7 +125,7 @@ pub(in crate::web) async fn decide(
     State(shared): State<Shared>,
     Path(id): Path<String>,
     form: Posted,
-) -> Result<Response, Failure> {
+) -> Page {
     let (operation, done) = match form.field("do").as_str() {
         "accept" => (Operation::DistilAccept, "accepted"),
         "reject" => (Operation::DistilReject, "rejected"),

@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 
+use super::part;
 use super::prelude::*;
-use super::{Parts, part};
 use crate::view::{self, Memory, Stored};
 use cerebro_core::operation::Operation;
 
@@ -80,16 +80,13 @@ fn both(first: &str, second: &str) -> String {
     }
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Asked { shared, parts, .. }: Asked) -> Page {
     Ok(shell::ok(&page(&shared, &part(&parts, "first"), &part(&parts, "second")).await?))
 }
 
 /// Saves the text as the next revision of the first memory, which supersedes the second. If one of them was changed
 /// meanwhile, saves nothing and shows the form with both in their present state, which the person has not read.
-pub(in crate::web) async fn save(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
+pub(in crate::web) async fn save(State(shared): State<Shared>, form: Posted) -> Page {
     let (first, second) = (form.field("first"), form.field("second"));
     let mut page = page(&shared, &first, &second).await?;
     let is_as_read = page.sides[1].revision.to_string() == form.field("second_revision");

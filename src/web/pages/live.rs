@@ -10,9 +10,9 @@ use axum::{
 use futures::stream;
 
 use super::prelude::*;
-use super::{Parts, value};
-use crate::answer::daemon;
-use crate::view::{self, Call};
+use super::value;
+use crate::answer::daemon::Call;
+use crate::view;
 
 /// Most calls on the page, and in one round of the stream.
 const CALLS: usize = 60;
@@ -49,35 +49,30 @@ struct LivePage {
 
 impl CallLine {
     fn of(call: &Call, locale: &Locale) -> Self {
+        let session = call.session_id.line();
         Self {
-            when: locale.clock(call.at),
-            tool: call.tool.trim_start_matches("mem_").replace('_', " "),
-            agent: call.agent.clone(),
-            project: super::named(&call.project),
-            session: if call.session.is_empty() { String::new() } else { link::session(&call.session) },
+            when: locale.clock(call.at.moment()),
+            tool: call.tool.line().trim_start_matches("mem_").replace('_', " "),
+            agent: call.agent.line(),
+            project: super::named(&call.project.line()),
+            session: if session.is_empty() { session } else { link::session(&session) },
             ms: call.ms,
             is_slow: call.ms >= 100,
             failed: call.failed,
-            outcome: byte_budget::cut(&call.outcome, OUTCOME_BYTES_MAX).into_owned(),
-            arguments: byte_budget::cut(&call.arguments, super::FACT_BYTES_MAX).into_owned(),
+            outcome: byte_budget::cut(&call.outcome.line(), OUTCOME_BYTES_MAX).into_owned(),
+            arguments: byte_budget::cut(&call.arguments.lines(), super::FACT_BYTES_MAX).into_owned(),
         }
     }
 }
 
-pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -> Page {
     let answer = shared.backend.read(of::Live, json!({ "after": 0, "limit": CALLS })).await?;
-    let calls = answer.calls.iter().rev();
-    let calls: Vec<CallLine> = calls.map(|call| CallLine::of(&Call::of(call), &locale)).collect();
+    let calls: Vec<CallLine> = answer.calls.iter().rev().map(|call| CallLine::of(call, &locale)).collect();
     Ok(shell::ok(&LivePage { shell: Shell::titled("Live", "/live"), calls, last: answer.last, most: CALLS }))
 }
 
 /// Streams each call after the last one that the browser received, until the page closes.
-pub(in crate::web) async fn stream(
-    State(shared): State<Shared>,
-    locale: Locale,
-    headers: HeaderMap,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn stream(headers: HeaderMap, Asked { shared, locale, parts }: Asked) -> Page {
     let asked = value(&parts, "after")?;
     let received = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let after: u64 = received.or(asked).unwrap_or(0);
@@ -96,8 +91,7 @@ pub(in crate::web) async fn stream(
 }
 
 /// A call as an event: its line in the table, and its number, from which the browser resumes.
-fn event(call: &daemon::Call, locale: &Locale) -> Option<Event> {
-    let call = Call::of(call);
-    let line = CallLine::of(&call, locale).render().ok()?;
-    Some(Event::default().id(call.number.to_string()).data(view::clean(&line)))
+fn event(call: &Call, locale: &Locale) -> Option<Event> {
+    let line = CallLine::of(call, locale).render().ok()?;
+    Some(Event::default().id(call.n.to_string()).data(view::clean(&line)))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::prelude::*;
-use super::{Item, Parts, counted, fitting, known_projects};
+use super::{Item, counted, fitting, known_projects};
 use crate::answer::{
     Text,
     memories::{Listed, Marks},
@@ -48,11 +48,7 @@ struct Found {
     pager: Pager,
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page {
     let filter = Filter::read(&parts)?;
     let counts = shared.backend.counts().await;
     let found = if filter.is_search() {

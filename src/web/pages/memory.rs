@@ -1,7 +1,7 @@
 //! One memory: its text, its origin, its relations, and the actions on it.
 
+use super::is_on;
 use super::prelude::*;
-use super::{Parts, is_on};
 use crate::view::{self, Memory};
 use crate::web::{
     heavy,
@@ -57,12 +57,7 @@ struct MemoryPage {
     related: Vec<Related>,
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {
     let is_whole = is_on(&parts, "whole")?;
     let question = if is_whole { view::whole(&id) } else { json!({ "id": id, "max_bytes": SHOWN_BYTES }) };
     let memory = Memory::of(&shared.backend.read(of::GetObservation, question).await?);

@@ -21,12 +21,19 @@ mod tabs;
 pub(super) mod tidy;
 pub(super) mod work;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
+use axum::{
+    extract::{FromRequestParts, Query, rejection::QueryRejection},
+    http::request::Parts,
+    response::Response,
+};
 use serde_json::{Value, json};
 
 use super::{
+    Shared,
     backend::Counts,
+    failure::Failure,
     html::{
         byte_budget::{self, ByteBudget},
         link,
@@ -36,8 +43,25 @@ use super::{
 };
 use crate::view::Row;
 
-/// The parameters in an address.
-type Parts = axum::extract::Query<HashMap<String, String>>;
+/// A page, or why there is none.
+type Page = Result<Response, Failure>;
+
+/// What a page is made of: the shared state, how the reader wants dates and counts, and the parameters in the address.
+pub(super) struct Asked {
+    shared: Shared,
+    locale: Locale,
+    parts: HashMap<String, String>,
+}
+
+impl FromRequestParts<Shared> for Asked {
+    type Rejection = QueryRejection;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, QueryRejection> {
+        let Ok(locale) = Locale::from_request_parts(parts, shared).await;
+        let Query(parts) = Query::from_request_parts(parts, shared).await?;
+        Ok(Self { shared: Arc::clone(shared), locale, parts })
+    }
+}
 
 /// Arguments for one project, or for all projects if the name is empty.
 fn about(project: &str, mut question: Value) -> Value {

@@ -4,10 +4,14 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
+use super::Item;
 use super::prelude::*;
-use super::{Item, Parts};
-use crate::answer::{Text, daemon::Client, stats::Stats};
-use crate::view::{self, Call, DAYS_MAX, Fact, span};
+use crate::answer::{
+    Text,
+    daemon::{Call, Client},
+    stats::Stats,
+};
+use crate::view::{self, DAYS_MAX, Fact, span};
 use crate::web::{
     backend::{Counts, Figures},
     html::chart::{Chart, Column},
@@ -89,11 +93,7 @@ struct OverviewPage {
     counted: When,
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page {
     let figures = shared.backend.figures().await?;
     let counts = Arc::clone(&figures.counts);
     let (saves, saves_said) = saves(&counts, &locale);
@@ -181,10 +181,10 @@ fn calls(calls: &[Call], now: Timestamp, locale: &Locale) -> (Chart, String) {
     let hour = |at: Timestamp| at.as_second().div_euclid(3_600);
     let first = hour(now) - (HOURS - 1);
     let mut counts = vec![[0_u64; 2]; usize::try_from(HOURS).unwrap_or(0)];
-    for (call, at) in calls.iter().filter_map(|call| Some((call, call.at?))) {
+    for (call, at) in calls.iter().filter_map(|call| Some((call, call.at.moment()?))) {
         let column = usize::try_from(hour(at) - first).ok().and_then(|n| counts.get_mut(n));
         if let Some(column) = column {
-            column[usize::from(!recalls.contains(call.tool.as_str()))] += 1;
+            column[usize::from(!recalls.contains(call.tool.raw()))] += 1;
         }
     }
     let columns: Vec<Column> = (0_i64..)
@@ -237,8 +237,10 @@ mod tests {
     #[test]
     fn calls_are_counted_by_hour_and_kind() {
         let now: Timestamp = "2026-11-22T10:30:00Z".parse().unwrap();
-        let call = |at: &str, tool: &str| {
-            Call::of(&daemon::Call { at: at.into(), tool: tool.into(), ..daemon::Call::default() })
+        let call = |at: &str, tool: &str| daemon::Call {
+            at: at.into(),
+            tool: tool.into(),
+            ..daemon::Call::default()
         };
         let seen = [
             call("2026-11-22T10:05:00Z", "mem_search"),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::prelude::*;
 use super::{
-    Parts, part,
+    part,
     tabs::{self, Tab},
 };
 use crate::answer::{line, memories};
@@ -72,11 +72,7 @@ pub(super) fn back(form: &Posted) -> Option<String> {
     Some(if from == 0 { place.to_owned() } else { link::onward(place, from) })
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page {
     let is_twins = match part(&parts, "which").as_str() {
         "" | "claims" => false,
         "twins" => true,
@@ -134,7 +130,7 @@ fn side(memory: &memories::Side, which: &'static str, other: String, locale: &Lo
 }
 
 /// Records that both hold, in the revisions that the person read.
-pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
+pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -> Page {
     let names = ["first", "second", "first_revision", "second_revision"];
     let question: Value = names.iter().map(|name| ((*name).to_owned(), json!(form.field(name)))).collect();
     shared.backend.change(Operation::Settle, question).await?;
@@ -142,7 +138,7 @@ pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -
 }
 
 /// Makes one memory supersede the other, because the person decided so. The text of the other stays.
-pub(in crate::web) async fn replace(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
+pub(in crate::web) async fn replace(State(shared): State<Shared>, form: Posted) -> Page {
     let question = json!({ "id": form.field("newer"), "supersedes": [form.field("older")] });
     shared.backend.change(Operation::Update, question).await?;
     Ok(decided(&form, "replaced"))

@@ -1,7 +1,7 @@
 //! Past sessions from agents' transcripts: the list, the search, one session, one exchange.
 
 use super::prelude::*;
-use super::{Item, Parts, counted, fitting, part};
+use super::{Item, counted, fitting, part};
 use crate::answer::search::Hit;
 use crate::view::{Exchange, Past, Row};
 
@@ -93,11 +93,7 @@ struct ExchangePage {
     pager: Pager,
 }
 
-pub(in crate::web) async fn list(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page {
     let (query, project) = (part(&parts, "q"), part(&parts, "project"));
     let from: usize = super::from(&parts)?;
     let mut page = ListPage {
@@ -141,12 +137,7 @@ fn found(hit: &Hit, locale: &Locale) -> Item {
     Item { href: link::exchange(&hit.id.line()), ..Item::of(&Row::hit(hit), locale) }
 }
 
-pub(in crate::web) async fn session(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn session(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {
     let from: u64 = super::from(&parts)?;
     let question = json!({ "session": id, "from": from, "limit": EXCHANGES });
     let answer = shared.backend.read(of::HistorySession, question).await.map_err(Failure::absent)?;
@@ -190,12 +181,7 @@ fn did(exchange: &Exchange, locale: &Locale) -> String {
     present.map(|(count, one, many)| counted(locale, count, one, many)).collect::<Vec<_>>().join(", ")
 }
 
-pub(in crate::web) async fn exchange(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn exchange(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {
     let from: u64 = super::from(&parts)?;
     let ask = |bytes: usize| {
         let question = json!({ "id": id, "offset": from, "max_bytes": bytes });

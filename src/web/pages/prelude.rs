@@ -2,11 +2,12 @@
 
 pub(super) use askama::Template;
 pub(super) use axum::{
-    extract::{Path, Query, State},
+    extract::{Path, State},
     response::{IntoResponse, Redirect, Response},
 };
 pub(super) use serde_json::json;
 
+pub(super) use super::{Asked, Page};
 pub(super) use crate::answer::of;
 pub(super) use crate::web::{
     Shared,

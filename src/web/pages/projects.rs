@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 
 use super::prelude::*;
-use super::{Parts, counted, known_projects, named, overview::place_of, part};
+use super::{counted, known_projects, named, overview::place_of, part};
 use crate::answer::Text;
 use crate::web::{backend::Project, html::chart::tenths};
 use cerebro_core::domain::{self, MemoryId};
@@ -63,11 +63,7 @@ struct MergePage {
     moved: String,
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page {
     let from: usize = super::from(&parts)?;
     let counts = shared.backend.counts().await;
     let most = counts.projects.iter().map(|project| project.memories).max().unwrap_or(0).max(1);
@@ -104,11 +100,7 @@ pub(in crate::web) async fn show(
 }
 
 /// Shows what a merge would move, and asks for confirmation, because it cannot be undone.
-pub(in crate::web) async fn ask(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn ask(Asked { shared, locale, parts }: Asked) -> Page {
     let unfit = |words: String| Failure::new(StatusCode::BAD_REQUEST, "That cannot be merged.", words);
     let (from, into) = (part(&parts, "from"), part(&parts, "into"));
     if from.is_empty() || into.is_empty() {
@@ -144,7 +136,7 @@ pub(in crate::web) async fn ask(
 
 /// Merges one project into another. For renaming, the new name must still be unused: two projects with one name
 /// cannot be separated again.
-pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
+pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) -> Page {
     let (from, into) = (form.field("from"), form.field("into"));
     let is_new = form.field("new") == "1";
     if is_new && shared.backend.count_now().await?.projects.iter().any(|known| known.name == into) {

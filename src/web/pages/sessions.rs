@@ -1,9 +1,9 @@
 //! The sessions of agents: the list, and one session with its summary, prompts and memories in order of time.
 
 use super::prelude::*;
-use super::{Parts, about, is_on, known_projects, named, part, value};
-use crate::answer::{Text, sessions};
-use crate::view::{self, Entry, Session};
+use super::{about, is_on, known_projects, named, part, value};
+use crate::answer::{self, Text, sessions::Entry};
+use crate::view::{self, Session};
 use crate::web::{
     heavy,
     html::markdown::{self, Markup},
@@ -103,11 +103,7 @@ fn line(session: &Session, locale: &Locale) -> Line {
     }
 }
 
-pub(in crate::web) async fn list(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page {
     let (project, before) = (part(&parts, "project"), part(&parts, "before"));
     let mut question = about(&project, json!({ "limit": PAGE }));
     if let Some(before) = value::<Timestamp>(&parts, "before")? {
@@ -138,12 +134,7 @@ pub(in crate::web) async fn list(
     }))
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {
     let is_whole = is_on(&parts, "whole")?;
     let (limit, bytes) = if is_whole { (WHOLE_ENTRIES, CONTENT_BYTES_MAX) } else { (ENTRIES, PROMPT_BYTES) };
     let mut question = json!({ "session_id": id, "limit": limit, "prompt_bytes": bytes });
@@ -193,20 +184,20 @@ pub(in crate::web) async fn show(
 }
 
 /// An entry, and whether its text is incomplete.
-fn happening(entry: &sessions::Entry, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
+fn happening(entry: &Entry, room: &mut ByteBudget, locale: &Locale) -> (Happening, bool) {
     let text = entry.content.as_ref();
     let content = text.map(Text::lines).unwrap_or_default();
     let shown_bytes = text.map_or(0, |text| text.raw().len()) as u64;
     let is_part = entry.content_bytes.is_some_and(|bytes| bytes > shown_bytes);
-    let entry = Entry::of(entry);
-    let is_longer = content.trim() != entry.title.trim();
+    let title = answer::line(entry.title.as_ref());
+    let is_longer = content.trim() != title.trim();
     let fits = is_longer && room.takes(byte_budget::weight(&content));
     let happening = Happening {
-        title: super::titled(&entry.title),
-        href: if entry.is_memory() { link::memory(&entry.id) } else { String::new() },
-        kind: entry.kind,
-        when: locale.moment(entry.at),
-        what: entry.what,
+        title: super::titled(&title),
+        href: if entry.is_memory() { link::memory(&entry.id.line()) } else { String::new() },
+        kind: answer::line(entry.memory_type.as_ref()),
+        when: locale.moment(entry.date.moment()),
+        what: entry.kind.line(),
         content: if fits { content } else { String::new() },
     };
     (happening, is_part || (is_longer && !fits))

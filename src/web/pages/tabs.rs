@@ -11,7 +11,6 @@ const TABS: [(&str, &str); COUNT] = [
     ("/tidy", "Consolidation"),
 ];
 
-/// A tab.
 pub(super) struct Tab {
     pub href: &'static str,
     pub name: &'static str,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::prelude::*;
 use super::{
-    FACT_BYTES_MAX, Parts,
+    FACT_BYTES_MAX,
     tabs::{self, Tab},
 };
 use crate::answer::{
@@ -134,11 +134,7 @@ struct CyclePage {
     is_applied: bool,
 }
 
-pub(in crate::web) async fn list(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page {
     // Read before the list, so that a plan that becomes ready at this moment is in the list.
     let progress = shared.planning.progress();
     let answer = shared.backend.read(of::CycleLog, json!({ "limit": CYCLES })).await?;
@@ -157,7 +153,7 @@ pub(in crate::web) async fn list(
 }
 
 /// Makes a plan, which changes nothing. Shows it if it is ready soon; otherwise the list says that it is under way.
-pub(in crate::web) async fn plan(State(shared): State<Shared>, _: Posted) -> Result<Response, Failure> {
+pub(in crate::web) async fn plan(State(shared): State<Shared>, _: Posted) -> Page {
     let backend = shared.backend.clone();
     let making = async move { backend.change_and_read(of::CyclePlan, json!({})).await };
     let place = match shared.planning.start(making, PLAN_WAIT).await? {
@@ -170,12 +166,7 @@ pub(in crate::web) async fn plan(State(shared): State<Shared>, _: Posted) -> Res
     Ok(Redirect::to(&place).into_response())
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {
     let from: usize = super::from(&parts)?;
     let answer = shared.backend.read(of::CycleLog, json!({ "id": id })).await.map_err(Failure::absent)?;
     let report = answer.one.ok_or_else(Failure::nothing)?;
@@ -202,7 +193,7 @@ pub(in crate::web) async fn carry_out(
     State(shared): State<Shared>,
     Path(id): Path<String>,
     form: Posted,
-) -> Result<Response, Failure> {
+) -> Page {
     let (operation, done) = match form.field("do").as_str() {
         "apply" => (Operation::CycleApply, "applied"),
         "undo" => (Operation::CycleUndo, "undone"),

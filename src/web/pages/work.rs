@@ -1,8 +1,8 @@
 //! Present and abandoned work of agents: the pieces of work, and the state of one.
 
+use super::counted;
 use super::prelude::*;
-use super::{Parts, counted};
-use crate::view::{self, Work};
+use crate::{answer::work::Piece, view};
 
 /// How many pieces of work a page shows.
 const PAGE: usize = 30;
@@ -24,18 +24,18 @@ struct Line {
 }
 
 impl Line {
-    fn of(work: &Work, locale: &Locale) -> Self {
-        let events = usize::try_from(work.events).unwrap_or(usize::MAX);
+    fn of(piece: &Piece, locale: &Locale) -> Self {
+        let events = usize::try_from(piece.seq).unwrap_or(usize::MAX);
         Self {
-            href: link::work(&work.id),
-            title: super::titled(&work.title),
-            standing: work.standing().to_owned(),
-            is_stale: !work.stale.is_empty(),
-            held: !work.holder.is_empty(),
-            agent: super::named(&work.agent),
-            project: super::named(&work.project),
+            href: link::work(&piece.work.line()),
+            title: super::titled(&piece.title.line()),
+            standing: piece.standing().line(),
+            is_stale: piece.stale.is_some(),
+            held: piece.holder.is_some(),
+            agent: super::named(&piece.agent.line()),
+            project: super::named(&piece.project.line()),
             events: counted(locale, events, "event", "events"),
-            active: locale.moment(work.active_at),
+            active: locale.moment(piece.active_at.moment()),
         }
     }
 }
@@ -62,24 +62,20 @@ struct WorkPage {
     facts_more: usize,
 }
 
-pub(in crate::web) async fn list(
-    State(shared): State<Shared>,
-    locale: Locale,
-    Query(parts): Parts,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page {
     let all = super::is_on(&parts, "all")?;
     let before = super::value::<jiff::Timestamp>(&parts, "before")?.map(|before| before.to_string());
     let question = json!({
         "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before,
     });
     let answer = shared.backend.read(of::WorkList, question).await?;
-    let works: Vec<Work> = answer.works.iter().map(Work::of).collect();
-    let oldest = works.last().and_then(|work| work.active_at).filter(|_| works.len() == PAGE);
+    let is_full = answer.works.len() == PAGE;
+    let oldest = answer.works.last().and_then(|piece| piece.active_at.moment()).filter(|_| is_full);
     let at =
         |before: &str| link::with_query("/work", &[("all", if all { "1" } else { "" }), ("before", before)]);
     Ok(shell::ok(&ListPage {
         shell: Shell::titled("Work", "/work"),
-        works: works.iter().map(|work| Line::of(work, &locale)).collect(),
+        works: answer.works.iter().map(|piece| Line::of(piece, &locale)).collect(),
         nothing: view::no_work(&answer),
         pager: Pager::of("list")
             .first("Newest", before.map(|_| at("")))
@@ -88,21 +84,17 @@ pub(in crate::web) async fn list(
     }))
 }
 
-pub(in crate::web) async fn show(
-    State(shared): State<Shared>,
-    Path(id): Path<String>,
-    locale: Locale,
-) -> Result<Response, Failure> {
+pub(in crate::web) async fn show(Path(id): Path<String>, Asked { shared, locale, .. }: Asked) -> Page {
     let answer = shared.backend.read(of::WorkShow, json!({ "work": id })).await;
     let answer = answer.map_err(Failure::absent)?;
-    let work = Work::of(&answer.work);
+    let piece = &answer.work;
     let mut facts = view::work_facts(&answer);
     let facts_more = super::bounded(&mut facts, FACTS_MAX);
-    let line = Line::of(&work, &locale);
+    let line = Line::of(piece, &locale);
     Ok(shell::ok(&WorkPage {
         shell: Shell::titled(&format!("Work: {}", line.title), "/work"),
-        session: if work.session.is_empty() { String::new() } else { link::session(&work.session) },
-        id: work.id,
+        session: piece.session_id.as_ref().map(|id| link::session(&id.line())).unwrap_or_default(),
+        id: piece.work.line(),
         line,
         facts,
         facts_more,

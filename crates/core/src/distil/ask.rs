@@ -51,7 +51,6 @@ session in a few words.";
 /// What a model is shown of an exchange.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Excerpt {
-    /// The exchange.
     pub id: ExchangeId,
     /// The JSON that the model sees.
     shown: Value,

@@ -24,7 +24,6 @@ use crate::{
 /// A claim that passed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// The kind of claim.
     pub kind: ClaimKind,
     /// One line.
     pub title: RedactedText,

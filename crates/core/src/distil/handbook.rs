@@ -26,9 +26,7 @@ const TEXT_CHARS_MAX: usize = 600;
 pub struct Rendered {
     /// [`HANDBOOK_KEY`] or [`SUMMARY_KEY`].
     pub topic_key: &'static str,
-    /// Its title.
     pub title: RedactedText,
-    /// Its text.
     pub content: RedactedText,
 }
 

@@ -21,7 +21,6 @@ pub const TOPICS_MAX: usize = 24;
 pub struct Item {
     /// The memory, which holds the words.
     pub memory: MemoryId,
-    /// The kind of claim.
     pub kind: ClaimKind,
     /// One line.
     pub title: RedactedText,

@@ -33,7 +33,6 @@ pub struct Skill {
     pub name: String,
     /// The memory that it is rendered from.
     pub memory: MemoryId,
-    /// What it is for.
     pub title: RedactedText,
     /// In how many past sessions it was seen.
     pub sessions: usize,

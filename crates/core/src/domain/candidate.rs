@@ -5,13 +5,11 @@ use super::{ArrangementId, CandidateId, ExchangeId, MemoryId, Project, SessionId
 use crate::redact::RedactedText;
 
 named! {
-    /// The kind of a claim.
     pub enum ClaimKind {
         /// How the user wants things done.
         Preference = "preference",
         /// A decision, and the reasons for it.
         Decision = "decision",
-        /// A fact.
         Fact = "fact",
         /// A command or procedure that succeeded.
         Works = "works",
@@ -48,7 +46,6 @@ named! {
 }
 
 named! {
-    /// The state of a candidate.
     pub enum CandidateState {
         /// Waits for a decision.
         Waiting = "waiting",
@@ -218,13 +215,11 @@ impl ItemOperation {
 }
 
 named! {
-    /// The state of an arrangement.
     pub enum ArrangementState {
         /// Waits for a decision.
         Waiting = "waiting",
         /// Accepted: the handbook is arranged this way.
         Accepted = "accepted",
-        /// Rejected.
         Rejected = "rejected",
         /// Accepted, then undone.
         Undone = "undone",

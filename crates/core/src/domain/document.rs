@@ -69,6 +69,5 @@ pub struct DocumentChunk {
     pub digest: String,
     /// The flags of its text.
     pub flags: Vec<Flag>,
-    /// Its text.
     pub text: RedactedText,
 }

@@ -219,7 +219,6 @@ impl Source {
 }
 
 named! {
-    /// The state of a source.
     pub enum SourceState {
         /// Read to its end.
         Fresh = "fresh",

@@ -73,7 +73,6 @@ pub struct PastFailure<T = RedactedText> {
 /// A command of the same kind that succeeded afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastFix<T = RedactedText> {
-    /// The command.
     pub command: T,
     /// Whether it is the same command, so that the fix lies in the edits between.
     #[serde(default)]
@@ -92,7 +91,6 @@ pub struct PastRefusal<T = RedactedText> {
     pub said: T,
 }
 
-/// A commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastCommit<T = RedactedText> {
     /// Its short id, where Git printed it.
@@ -102,7 +100,6 @@ pub struct PastCommit<T = RedactedText> {
     pub subject: T,
 }
 
-/// A plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastPlan<T = RedactedText> {
     /// The plan.
@@ -127,7 +124,6 @@ pub struct PastToDo<T = RedactedText> {
     /// Whether it is the whole list, and not only changed items.
     #[serde(default)]
     pub whole: bool,
-    /// The items.
     pub items: Vec<PastTask<T>>,
 }
 

@@ -52,9 +52,6 @@ pub struct Workplace {
 
 impl Trigger {
     /// Reads a trigger from a caller.
-    ///
-    /// # Errors
-    /// [`TriggerError`]
     pub fn parse(text: &RedactedText) -> Result<Self, TriggerError> {
         let line = text.one_line();
         let (on, name) = Self::parts(&line).ok_or(TriggerError)?;

@@ -88,7 +88,6 @@ pub fn usefulness(signs: &BTreeMap<Source, u64>) -> Option<f32> {
 /// A sign that a memory was useful or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sign {
-    /// The memory.
     pub memory: MemoryId,
     /// How it was observed.
     pub source: Source,

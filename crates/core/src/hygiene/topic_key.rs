@@ -25,10 +25,8 @@ const SPELLING_MIN: f64 = 0.8;
 /// Why a text is not a topic key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TopicKeyError {
-    /// Nothing is left of it.
     #[error("the topic key is empty: give one such as `bug/login-loop`, or none")]
     Empty,
-    /// More than 120 characters.
     #[error("the topic key has {chars} characters and may have {TOPIC_KEY_CHARS_MAX}: shorten it")]
     TooLong {
         /// Its length in characters.

@@ -50,9 +50,7 @@ pub struct Candidate {
 /// The parts that add up to a score.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Parts {
-    /// Its words.
     pub words: f32,
-    /// Its meaning.
     pub meaning: f32,
     /// The memories just before and after it in its session.
     pub neighbours: f32,

@@ -43,7 +43,6 @@ impl Signal {
 pub struct Weights {
     /// The words, relative to the meaning where both are known.
     pub words: f32,
-    /// The meaning.
     pub meaning: f32,
     /// The share of its own score that a memory lends to those one and two places before and after it.
     pub neighbours: [f32; super::REACH],

@@ -30,7 +30,6 @@ named! {
 /// Something that a text names exactly.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mention {
-    /// What it is.
     pub kind: MentionKind,
     /// As it is written.
     pub name: RedactedText,

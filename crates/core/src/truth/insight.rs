@@ -90,7 +90,6 @@ pub fn sources_of(content: &str) -> Vec<MemoryId> {
 /// Memories that a model sees together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// Their project.
     pub project: Project,
     /// The memories, the latest first.
     pub memories: Vec<MemoryId>,

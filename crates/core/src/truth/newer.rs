@@ -14,13 +14,11 @@ const WORDS_MIN: usize = 2;
 /// A memory of a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Listed<'a> {
-    /// Its id.
     pub id: MemoryId,
     /// Who it is for.
     pub scope: &'a Scope,
     /// Its type.
     pub kind: &'a Kind,
-    /// Its title.
     pub title: &'a str,
     /// When it was written last.
     pub at: Timestamp,

@@ -41,16 +41,12 @@ pub enum SupersessionError {
     /// The other one superseded it, perhaps through others.
     #[error("it took the place of this memory itself")]
     Circle,
-    /// The chain of supersessions is too long.
     #[error("{SUPERSEDED_DEPTH_MAX} memories already took each other's place before it")]
     TooLong,
 }
 
 /// Whether `newer` may supersede `older`. `below` has the known supersessions: from each memory to those whose
 /// place it took.
-///
-/// # Errors
-/// [`SupersessionError`]
 pub fn check_supersession<K: Copy + Ord>(
     newer: K,
     older: K,

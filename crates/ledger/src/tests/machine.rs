@@ -183,7 +183,6 @@ fn minute(minute: i64) -> Timestamp {
     at(60 * minute)
 }
 
-/// The key of an epoch.
 fn epoch_key(epoch: u64) -> EpochKey {
     EpochKey::new(&[u8::try_from(epoch % 200).unwrap() + 1; 32])
 }

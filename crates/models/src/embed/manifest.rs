@@ -14,7 +14,6 @@ use crate::provider::ProviderError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
-    /// Their mean.
     Mean,
     /// The first one's.
     Cls,
@@ -51,7 +50,6 @@ pub struct Manifest {
     /// The origin of its files, unless it is in the catalogue: repository, commit and path.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// Its files.
     pub files: BTreeMap<String, Fingerprint>,
 }
 
@@ -68,7 +66,6 @@ pub struct RuntimeManifest {
 
 /// The weights and the graph.
 pub const MODEL: &str = "model.onnx";
-/// The tokenizer.
 pub const TOKENIZER: &str = "tokenizer.json";
 /// The name of a model's manifest.
 pub const MANIFEST: &str = "model.toml";
@@ -106,9 +103,6 @@ fn text(path: &Path) -> io::Result<String> {
 }
 
 /// The length and hash of a file.
-///
-/// # Errors
-/// It cannot be read.
 pub fn fingerprint(path: &Path) -> io::Result<Fingerprint> {
     let mut hash = Sha256::new();
     let bytes = io::copy(&mut File::open(path)?, &mut hash)?;

@@ -66,9 +66,6 @@ impl Remote {
     }
 
     /// The number of dimensions, found by requesting one vector.
-    ///
-    /// # Errors
-    /// No vector arrives.
     pub async fn probe(&self) -> Result<usize, ProviderError> {
         let (vectors, _) = self.ask(Purpose::Query, vec!["Does it work?".to_owned()]).await?;
         Ok(vectors.first().map_or(0, Vec::len))

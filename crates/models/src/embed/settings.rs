@@ -32,7 +32,6 @@ pub enum Provider {
     Local,
     /// OpenAI, or a compatible server.
     OpenAi,
-    /// Ollama.
     Ollama,
     /// No provider.
     None,
@@ -48,7 +47,6 @@ impl Provider {
         ("none", Self::None),
     ];
 
-    /// The provider of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(word, _)| *word == name).map(|(_, provider)| *provider)
     }

@@ -30,7 +30,6 @@ pub struct Endpoint {
     pub name: String,
     /// The table of the configuration that names it, for messages.
     pub table: &'static str,
-    /// Its address.
     pub base: Address,
     /// The key that is sent with every request.
     pub key: Option<Key>,
@@ -118,9 +117,6 @@ impl Connection {
     }
 
     /// Posts JSON to a path below the base address, once.
-    ///
-    /// # Errors
-    /// As [`Self::send`].
     pub async fn post(
         &self,
         path: &str,

@@ -56,15 +56,12 @@ pub enum KeyError {
         /// The table of the configuration.
         table: &'static str,
     },
-    /// The file that was named cannot be used.
     #[error("the key file {path}: {reason}")]
     File {
         /// The file.
         path: PathBuf,
-        /// The reason.
         reason: String,
     },
-    /// It is too long, or has characters that headers do not allow.
     #[error("the key has characters that no key has, or is longer than {KEY_BYTES_MAX} bytes")]
     Malformed,
     /// It would cross a network unencrypted.

@@ -13,9 +13,6 @@ use cerebro_core::domain::{Scope, SubjectId};
 impl Index {
     /// For each name, the live memories of a scope that mention it, in order of id, at most `limit` +
     /// 1. That many mean that the name is too common to be significant.
-    ///
-    /// # Errors
-    /// Any; [`super::LexicalError::Damaged`] asks for a rebuild.
     pub fn holders(&self, scope: &Scope, names: &[String], limit: usize) -> Result<Vec<Vec<SubjectId>>> {
         let view = self.view()?;
         let terms: Vec<Option<Term>> = names.iter().map(|name| self.term_of(name)).collect();

@@ -203,9 +203,6 @@ impl Index {
     }
 
     /// Flushes if a flush is due and no other thread is flushing.
-    ///
-    /// # Errors
-    /// Those of [`Index::flush`].
     pub fn flush_if_due(&self) -> Result<()> {
         let Ok(mut writer) = self.writer.try_lock() else { return Ok(()) };
         match writer.as_mut() {
@@ -386,9 +383,6 @@ impl Index {
 
     /// Answers a query; sees every change pushed before. `near` returns the memories nearest by vector, nearest
     /// first, and is called after the words were found. Memories that fail the filters are skipped.
-    ///
-    /// # Errors
-    /// Any; [`LexicalError::Damaged`] asks for a rebuild.
     pub fn search(&self, query: &Query, near: impl FnOnce() -> Arc<Vec<Near>>) -> Result<Answer> {
         let view = self.view()?;
         guarded(|| {
@@ -398,9 +392,6 @@ impl Index {
     }
 
     /// The number of memories of other projects that contain more of a query than `beyond`, by project.
-    ///
-    /// # Errors
-    /// As [`Self::search`].
     pub fn outside(&self, query: &Query, beyond: f32) -> Result<BTreeMap<Project, usize>> {
         let view = self.view()?;
         guarded(|| {
@@ -410,9 +401,6 @@ impl Index {
     }
 
     /// How many archived memories answer a query clearly better, by its words, than all others.
-    ///
-    /// # Errors
-    /// As [`Self::search`].
     pub fn better_archived(&self, query: &Query) -> Result<usize> {
         let view = self.view()?;
         guarded(|| {
@@ -422,9 +410,6 @@ impl Index {
     }
 
     /// The subjects of a session that the index holds; sees every change pushed before.
-    ///
-    /// # Errors
-    /// As [`Self::search`].
     pub fn of_session(&self, session: &SessionId) -> Result<Vec<SubjectId>> {
         let view = self.view()?;
         let session = session_hash(Some(session));
@@ -441,26 +426,17 @@ impl Index {
 
     /// A page of the memories that pass a query's filters, the newest first; sees every change pushed before. The
     /// query's text is ignored.
-    ///
-    /// # Errors
-    /// As [`Self::search`].
     pub fn browse(&self, query: &Query) -> Result<Listing> {
         guarded(|| browse::browse(&*self.view()?, &self.fields, query))
     }
 
     /// When each memory that passes a query's filters was written, in no order.
-    ///
-    /// # Errors
-    /// As [`Self::search`].
     pub fn moments(&self, query: &Query) -> Result<Vec<Timestamp>> {
         guarded(|| browse::moments(&*self.view()?, &self.fields, query))
     }
 
     /// Live memories of the same scope that share a near key or the title key, at most `limit`.
     /// Includes queued changes, which come first, and needs no commit.
-    ///
-    /// # Errors
-    /// Any; [`LexicalError::Damaged`] asks for a rebuild.
     pub fn near(
         &self,
         scope: &Scope,
@@ -523,9 +499,6 @@ impl Index {
     }
 
     /// Every memory that the index holds and when it was last changed, including queued ones.
-    ///
-    /// # Errors
-    /// Any; [`LexicalError::Damaged`] asks for a rebuild.
     pub fn held(&self) -> Result<BTreeMap<SubjectId, Timestamp>> {
         guarded(|| scan::memories(&*self.view()?, &self.fields.term(Key::First)))
     }

@@ -45,7 +45,6 @@ fn boot_id() -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()).filter(|id| !id.is_empty())
 }
 
-/// Reads the mark.
 pub fn read(dir: &Path) -> State {
     let Some(mark) = fs::read(path(dir)).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
     else {

@@ -196,7 +196,6 @@ impl Fields {
         out
     }
 
-    /// The term of a key.
     pub fn term(&self, key: Key<'_>) -> Term {
         Term::from_field_text(self.keys, &key.to_string())
     }

@@ -123,7 +123,6 @@ impl View {
         }
     }
 
-    /// All segments.
     pub fn segments(&self) -> impl Iterator<Item = Segment<'_>> {
         (0..self.len()).map(|ord| self.segment(ord))
     }

@@ -50,7 +50,6 @@ impl Packed {
 /// A passage of a subject that is near to the query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Near {
-    /// The subject.
     pub subject: SubjectId,
     /// The number of its nearest passage, from 0.
     pub passage: u32,

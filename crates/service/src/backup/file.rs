@@ -55,7 +55,6 @@ pub struct Head {
 /// The position of a store in its log. At equal positions, the content is the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPosition {
-    /// Which store.
     pub store: String,
     /// The number of its last event.
     pub seq: u64,
@@ -95,16 +94,12 @@ pub struct End {
 /// Why a file is not a complete backup, or cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file system refused.
     #[error("cannot {verb} {path}: {source}")]
     Io { verb: &'static str, path: PathBuf, source: io::Error },
-    /// It is something else.
     #[error("{0} is not a backup of Cerebro: its first line is not that of one")]
     Foreign(PathBuf),
-    /// It is damaged.
     #[error("{path} is damaged: {reason}; use another backup")]
     Damaged { path: PathBuf, reason: String },
-    /// A newer program wrote it.
     #[error("{path} was written by cerebro {version}, which this one cannot read; install that version")]
     TooNew { path: PathBuf, version: String },
 }
@@ -186,9 +181,6 @@ impl Draft {
     }
 
     /// Writes the last line, makes the file durable and gives it its name.
-    ///
-    /// # Errors
-    /// [`FileError::Io`].
     pub fn finish(mut self) -> Result<(End, u64), FileError> {
         let end = End {
             rows: self.tally.rows().clone(),

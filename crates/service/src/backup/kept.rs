@@ -40,7 +40,6 @@ pub struct Kept {
 pub struct Owner<'a> {
     /// The home's folder. Another machine's may have the same path.
     pub home: &'a Path,
-    /// The store in it.
     pub store: &'a str,
 }
 
@@ -54,9 +53,6 @@ impl Owner<'_> {
 }
 
 /// The backups of a home, by its path, in a folder, newest first: those of stores that it had before too.
-///
-/// # Errors
-/// As [`of`].
 pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
     let home = home.display().to_string();
     chosen(dir, |head| head.home == home)

@@ -58,7 +58,6 @@ const NIGHT: Duration = Duration::from_secs(20 * 60 * 60);
 pub struct Consolidation {
     /// What was planned and done.
     pub cycle: StoredCycle,
-    /// The titles of the memories that are there.
     pub titles: BTreeMap<MemoryId, RedactedText>,
     /// A chat model is asked for insights, which the plan gets as they come.
     pub is_asking: bool,

@@ -18,7 +18,6 @@ use cerebro_store::Write;
 /// Longest name of a model or a generation, in characters.
 const NAME_CHARS_MAX: usize = 200;
 
-/// A candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CandidateLine {
     id: String,

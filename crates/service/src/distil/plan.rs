@@ -23,7 +23,6 @@ pub struct DistilPlan {
 /// A session that is due.
 #[derive(Debug, Clone)]
 pub struct PlannedSession {
-    /// The session.
     pub session: PastSession,
     /// An estimate of its cost in tokens; `None` if it will not be sent, because redaction found a secret in it or it
     /// is too long or too short.

@@ -58,7 +58,6 @@ struct ImageLine {
     bytes: u64,
 }
 
-/// A chunk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ChunkLine {
     id: String,

@@ -11,9 +11,7 @@ use cerebro_core::redact::RedactedText;
 /// A chunk with its surroundings.
 #[derive(Debug, Clone)]
 pub struct ChunkPart {
-    /// The chunk.
     pub chunk: DocumentChunk,
-    /// Its document.
     pub document: Document,
     /// The title under which it is found.
     pub title: RedactedText,
@@ -28,7 +26,6 @@ pub struct ChunkPart {
 /// A document with a page of its chunks.
 #[derive(Debug, Clone)]
 pub struct DocumentChunks {
-    /// The document.
     pub document: Document,
     /// Some of its chunks, in order.
     pub chunks: Vec<DocumentChunk>,

@@ -16,11 +16,9 @@ const PATH_BYTES_MAX: usize = 4_096;
 /// A file as it was read.
 #[derive(Debug, Clone)]
 pub struct DocumentRead {
-    /// Its project.
     pub project: Project,
     /// Its absolute path.
     pub path: String,
-    /// Its format.
     pub format: Format,
     /// SHA-256 of its bytes, in hex.
     pub hash: String,
@@ -35,7 +33,6 @@ pub struct DocumentRead {
 /// What ingesting a document changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ingested {
-    /// The document.
     pub id: DocumentId,
     /// Chunks that are new.
     pub added: usize,

@@ -17,7 +17,6 @@ use cerebro_store::{ForgottenTexts, Write};
 /// Most files, commands or errors of a line.
 const ITEMS_MAX: usize = 256;
 
-/// A past session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PastSessionLine {
     id: String,
@@ -78,7 +77,6 @@ struct CommandLine {
     ok: Option<bool>,
 }
 
-/// A history tombstone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HistoryTombstoneLine {
     digest: String,

@@ -39,7 +39,6 @@ pub enum FactsAbout {
 pub struct Fact {
     /// The newest exchange that proves it.
     pub exchange: Exchange,
-    /// Its session.
     pub session: PastSession,
     /// The file, the command, or the line of the error.
     pub what: String,

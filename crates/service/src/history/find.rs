@@ -9,7 +9,6 @@ use cerebro_store::Table;
 /// Which part of which exchange.
 #[derive(Debug, Clone, Copy)]
 pub struct ExchangeRequest {
-    /// The exchange.
     pub id: ExchangeId,
     /// From this byte of its text.
     pub offset: usize,
@@ -20,9 +19,7 @@ pub struct ExchangeRequest {
 /// An exchange, or a part of a long one.
 #[derive(Debug, Clone)]
 pub struct ExchangePart {
-    /// The exchange.
     pub exchange: Exchange,
-    /// Its session.
     pub session: PastSession,
     /// The part of its text that was asked for.
     pub text: RedactedText,
@@ -35,7 +32,6 @@ pub struct ExchangePart {
 /// An exchange with those around it in its session, in order.
 #[derive(Debug, Clone)]
 pub struct HistoryTimeline {
-    /// The session.
     pub session: PastSession,
     /// Oldest first.
     pub before: Vec<Exchange>,

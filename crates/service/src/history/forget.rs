@@ -25,7 +25,6 @@ const SUB_AGENTS_MAX: usize = 10_000;
 pub struct Forgotten {
     /// Sessions without remaining exchanges.
     pub sessions: usize,
-    /// Exchanges.
     pub exchanges: usize,
     /// Prompts that hooks reported.
     pub prompts: usize,

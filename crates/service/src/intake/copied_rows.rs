@@ -19,9 +19,6 @@ fn role_of(data: &str) -> String {
 
 /// The rows of a session, in which copied messages have the ids of the originals, as copies of other agents have them. A copy
 /// names the session that it copied last as its parent.
-///
-/// # Errors
-/// [`Fault::Database`]
 pub(super) fn renamed(
     connection: &Connection,
     mut session: SessionRow,

@@ -58,7 +58,6 @@ impl Form {
 /// A folder or a file of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptFolder {
-    /// The agent.
     pub agent: Agent,
     /// Where it is. Nothing outside of it is read.
     pub root: PathBuf,

@@ -108,9 +108,6 @@ pub struct Reading {
 }
 
 /// Reads a whole file that is small by nature.
-///
-/// # Errors
-/// [`Fault`]
 pub fn small(path: &Path) -> Result<Vec<u8>, Fault> {
     let file = walk::open(path)?;
     let size = file.metadata()?.len();
@@ -130,9 +127,6 @@ fn is_settled(stat: &Stat, now: Timestamp) -> bool {
 
 impl Reading {
     /// Opens a file at a moment and decides whether reading continues at `cursor`. `None` if there is nothing new.
-    ///
-    /// # Errors
-    /// [`Fault`]
     pub fn open(found: Found, cursor: Option<Cursor>, now: Timestamp) -> Result<Option<Self>, Fault> {
         let file = walk::open(&found.path)?;
         let metadata = file.metadata()?;
@@ -191,9 +185,6 @@ impl Reading {
     }
 
     /// Reads the next piece.
-    ///
-    /// # Errors
-    /// [`Fault`]
     pub fn step(&mut self) -> Result<Piece, Fault> {
         match self.found.form {
             Form::Lines | Form::Packed => self.step_of_lines(),

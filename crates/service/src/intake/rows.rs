@@ -62,7 +62,6 @@ impl Generation {
 /// A session, and a mark that changes when the session does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Its id.
     pub id: String,
     /// Changes when the session does: its times and the number of its rows.
     pub watermark: String,
@@ -159,9 +158,6 @@ impl Database {
 
     /// All sessions. One that both generations have is the later one's, unless that has only notes of it: versions between
     /// them wrote into both, and the words into the first.
-    ///
-    /// # Errors
-    /// [`Fault::Database`]
     pub fn heads(&self) -> Result<Vec<Head>, Fault> {
         let mut heads: HashMap<String, Head> = HashMap::new();
         for generation in self.generations()? {
@@ -288,9 +284,6 @@ impl Database {
     }
 
     /// Reads a session as of one moment.
-    ///
-    /// # Errors
-    /// [`Fault`]
     pub fn session(&self, head: &Head) -> Result<Batch, Fault> {
         let moment = self.connection.unchecked_transaction()?;
         let batch = match head.generation {
@@ -354,9 +347,6 @@ impl Database {
     }
 
     /// How much text a session has.
-    ///
-    /// # Errors
-    /// [`Fault::Database`]
     pub fn size_of(&self, head: &Head) -> Result<u64, Fault> {
         let mut bytes = 0;
         for table in head.generation.tables() {

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::Intake;
@@ -61,8 +62,8 @@ impl ImportRequest {
     }
 }
 
-/// What was done for one agent since the daemon began.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What was done for one agent since the daemon began, as it is answered.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AgentProgress {
     /// Files, or sessions of a database, that were read.
     pub read: u64,
@@ -70,15 +71,14 @@ pub struct AgentProgress {
     pub exchanges: u64,
     /// Places in which a secret was replaced.
     pub redacted: u64,
-    /// Records of unknown types, by name.
-    pub unknown: BTreeMap<String, u64>,
     /// Lines that are no records, and lines that are too long.
     pub malformed: u64,
     /// See `malformed`.
     pub oversized: u64,
+    /// Records of unknown types, by name.
+    pub unknown: BTreeMap<String, u64>,
 }
 
-/// The progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Whether it reads now.
@@ -87,7 +87,6 @@ pub struct Progress {
     pub files: usize,
     /// See `files`.
     pub files_done: usize,
-    /// Their bytes.
     pub bytes: u64,
     /// See `bytes`.
     pub bytes_done: u64,

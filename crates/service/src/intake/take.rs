@@ -63,7 +63,6 @@ pub(super) enum Taken {
 /// Whether a session is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
-    /// It is.
     Yes,
     /// It was not asked for this time.
     NotNow,

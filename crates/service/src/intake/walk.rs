@@ -39,7 +39,6 @@ impl From<&Metadata> for Stat {
 /// A file of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The agent.
     pub agent: Agent,
     /// How it is read.
     pub form: Form,
@@ -217,9 +216,6 @@ pub fn known(places: &[TranscriptFolder], path: &Path) -> Result<Found, String> 
 }
 
 /// Opens a file for reading, if it is one and no link.
-///
-/// # Errors
-/// The system's error.
 pub fn open(path: &Path) -> std::io::Result<fs::File> {
     let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
     let file = fs::OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;

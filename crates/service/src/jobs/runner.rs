@@ -40,7 +40,6 @@ pub(crate) const SPENT: &str = "today's budget is spent; it goes on at midnight 
 
 /// How one kind of job is done.
 pub(crate) trait JobHandler: Send + 'static {
-    /// The kind.
     const KIND: JobKind;
     /// The name of the loop's task.
     const NAME: &'static str;

@@ -7,9 +7,6 @@ use cerebro_core::domain::{ExchangeId, Memory, SessionId, limits::EVIDENCE_MAX};
 use cerebro_store::Write;
 
 /// Makes a memory rest on these exchanges and on no others, within its transaction. Returns whether that is a change.
-///
-/// # Errors
-/// As [`known`].
 pub(super) async fn rest_on(
     write: &mut Write<'_>,
     session: &SessionId,
@@ -26,9 +23,6 @@ pub(super) async fn rest_on(
 }
 
 /// Makes a memory rest on these exchanges, too, within its transaction.
-///
-/// # Errors
-/// As [`known`].
 pub(super) async fn also_rest_on(
     write: &mut Write<'_>,
     session: &SessionId,

@@ -111,7 +111,6 @@ impl Memories {
         Ok(is_met.then_some(Summary::OfCompaction(memory.id)))
     }
 
-    /// The contents of a memory and of its revisions.
     pub(crate) async fn texts_of(&self, memory: &Memory) -> Result<BTreeSet<String>, ServiceError> {
         let mut texts = BTreeSet::from([memory.content.trim().to_owned()]);
         let mut before = memory.revision;
@@ -141,7 +140,6 @@ fn thing(past: &Session) -> Thing<'_> {
 enum Summary {
     /// On the session alone.
     LastMessage,
-    /// In a memory.
     OfCompaction(MemoryId),
 }
 

@@ -272,9 +272,6 @@ async fn still_outdated(
 }
 
 /// The secret of the home with this index, and whether it was made just now because there was none.
-///
-/// # Errors
-/// When it can be neither read nor created.
 pub(crate) fn secret(index_dir: &Path) -> io::Result<(Vec<u8>, bool)> {
     let file = index_dir.with_file_name(SECRET_FILE);
     match fs::read(&file) {

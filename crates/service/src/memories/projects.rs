@@ -14,9 +14,7 @@ const BATCH: usize = 200;
 pub struct Merged {
     /// Memories, deleted ones too.
     pub memories: usize,
-    /// Sessions.
     pub sessions: usize,
-    /// Prompts.
     pub prompts: usize,
     /// Pieces of work.
     pub works: usize,

@@ -9,7 +9,6 @@ use cerebro_store::{Decision, Write};
 /// The answer to saving a prompt.
 #[derive(Debug, Clone)]
 pub struct PromptSaved {
-    /// The prompt.
     pub prompt: Prompt,
     /// Whether it is new; the same prompt of the same session within the window is not.
     pub created: bool,

@@ -33,7 +33,6 @@ pub struct SaveRequest {
     pub content: String,
     /// The type.
     pub kind: Kind,
-    /// Its scope.
     pub scope: Scope,
     /// The stable subject, if it has one.
     pub topic_key: Option<String>,
@@ -101,9 +100,7 @@ pub struct Replaced {
 /// A live memory that says nearly the same as the one saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Similar {
-    /// Its id.
     pub id: MemoryId,
-    /// Its title.
     pub title: RedactedText,
     /// Who wrote it.
     pub agent: RedactedText,

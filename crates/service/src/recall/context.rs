@@ -47,18 +47,15 @@ pub struct ContextRequest {
 /// What the reader of a context calls to go on, in its own terms: tools, or commands.
 #[derive(Debug, Clone)]
 pub struct FollowUps {
-    /// To search.
     pub search: String,
     /// To read a memory whole.
     pub read: String,
-    /// To save one.
     pub save: String,
 }
 
 /// The gathered context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
-    /// The project.
     pub project: Project,
     /// Markdown.
     pub text: String,

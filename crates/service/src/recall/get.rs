@@ -14,7 +14,6 @@ const REVISIONS_PAGE: usize = 20;
 /// Which part of which memory.
 #[derive(Debug, Clone)]
 pub struct ObservationRequest {
-    /// The memory.
     pub id: MemoryId,
     /// With its revisions.
     pub history: bool,

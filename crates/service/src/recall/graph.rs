@@ -16,7 +16,6 @@ const STEP_RELATIONS_MAX: usize = 1_000;
 /// A memory in a neighbourhood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphNode {
-    /// The memory.
     pub memory: Memory,
     /// How many relations it is away from the middle.
     pub distance: usize,

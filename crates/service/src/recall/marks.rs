@@ -18,11 +18,9 @@ use cerebro_search::lexical::Hit;
 pub struct Mark {
     /// Its name, in the text and in the structured part of an answer.
     pub name: &'static str,
-    /// Its detail.
     pub detail: MarkDetail,
 }
 
-/// The detail of a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MarkDetail {
     /// No more than its name.
@@ -77,7 +75,6 @@ pub fn flag_mark(flags: &[Flag]) -> Option<Mark> {
 /// What is stored with a memory that its marks depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footing {
-    /// The memory.
     pub id: MemoryId,
     /// Whether it is archived.
     pub archived: bool,

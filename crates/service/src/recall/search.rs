@@ -31,7 +31,6 @@ pub struct SearchRequest {
     pub query: String,
     /// The project; the caller's own when `None`.
     pub project: Option<Project>,
-    /// All projects.
     pub all_projects: bool,
     /// Only this scope.
     pub scope: Option<ScopeName>,
@@ -77,7 +76,6 @@ pub struct Found {
     pub matched: Match,
     /// No hit holds every meaningful word.
     pub relaxed: bool,
-    /// There are more.
     pub more: bool,
     /// Other projects with better hits.
     pub elsewhere: Vec<Elsewhere>,

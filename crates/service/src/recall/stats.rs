@@ -13,7 +13,6 @@ pub struct Stats {
     pub counts: Counts,
     /// Projects that hold anything.
     pub projects: usize,
-    /// The version of the schema.
     pub schema_version: u32,
     /// Bytes of the lexical index.
     pub index_bytes: u64,

@@ -42,7 +42,6 @@ named! {
         Prompt = "prompt",
         /// A session began.
         SessionStart = "session_start",
-        /// A session ended.
         SessionEnd = "session_end",
     }
 }
@@ -50,7 +49,6 @@ named! {
 /// One line of a timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// What it is.
     pub kind: EntryKind,
     /// The id of the memory, prompt or session.
     pub id: String,

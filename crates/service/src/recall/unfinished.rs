@@ -20,7 +20,6 @@ const TO_DO_MAX: usize = 5;
 /// Unfinished work.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LeftOff {
-    /// The session.
     pub session: PastSession,
     /// What it still had to do; empty if it was interrupted.
     pub to_do: Vec<RedactedText>,

@@ -89,7 +89,6 @@ pub struct DistilOptions {
 }
 
 impl DistilOptions {
-    /// It is off.
     pub fn off() -> Self {
         Self { settings: Arc::new(|| Ok(DistilSettings::default())) }
     }

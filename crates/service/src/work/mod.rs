@@ -100,9 +100,6 @@ pub(crate) struct Held {
 
 impl Held {
     /// Reads the keys beside a store, or makes them.
-    ///
-    /// # Errors
-    /// A file of keys that cannot be read or written.
     pub(crate) fn open(
         store_dir: &Path,
         store_id: &str,

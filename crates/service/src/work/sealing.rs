@@ -132,7 +132,7 @@ impl Journal {
             return Ok(None);
         };
         Ok(Some(WorkProof {
-            work: *id,
+            work: id.to_string(),
             seq: leaf.seq,
             leaf: leaf.text(),
             index: inclusion.index,

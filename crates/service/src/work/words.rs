@@ -6,6 +6,7 @@ use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::named;
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{Finding, Outcome, Repeat, State, Step, Unfinished, Work};
+use serde::{Deserialize, Serialize};
 
 /// The owner of what comes over the socket: its other end is the user's own, which the daemon has checked.
 pub const LOCAL_OWNER: &str = "local";
@@ -231,17 +232,18 @@ pub struct WorkHead {
     pub note: Option<String>,
 }
 
-/// The proof that a head of a piece of work is under a seal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The proof that a head of a piece of work is under a seal, as it is answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkProof {
-    pub work: WorkId,
+    pub work: String,
     /// The number of the last event under the sealed head.
     pub seq: u64,
     /// What the leaf was hashed of, in hex.
     pub leaf: String,
     pub index: u64,
     pub size: u64,
-    /// The hashes from the leaf up, each in hex.
+    /// The hashes from the leaf up, each in hex; none if the journal has one piece of work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
     /// The seal: a signed note.
     pub note: String,
@@ -260,8 +262,8 @@ pub struct WorkArtifact {
     pub full: u64,
 }
 
-/// What was pruned.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What was pruned, as it is answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrunedWork {
     /// Pieces of work that are gone.
     pub works: u64,

@@ -22,7 +22,6 @@ const LEVEL: i32 = 3;
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct ExchangeRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     session: String,
     seq: i64,

@@ -26,7 +26,6 @@ const TABLE: &str = "forgotten_text";
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct Row {
-    #[surreal(default)]
     id: Option<RecordId>,
     /// Its length in characters.
     chars: i64,

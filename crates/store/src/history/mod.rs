@@ -242,7 +242,6 @@ impl Write<'_> {
 pub struct HistoryCounts {
     /// Past sessions.
     pub sessions: u64,
-    /// Their exchanges.
     pub exchanges: u64,
     /// Tombstones.
     pub forgotten: u64,

@@ -15,7 +15,6 @@ const TABLE: &str = "past_session";
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct PastSessionRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     agent: String,
     project: String,
@@ -101,7 +100,6 @@ noun! {
 }
 
 impl<'a> PastSessions<'a> {
-    /// A past session.
     pub async fn by_id(self, id: &SessionId) -> Result<Option<PastSession>, StoreError> {
         Ok(one(self.by_ids(std::slice::from_ref(id)).await?))
     }

@@ -15,7 +15,6 @@ const TABLE: &str = "source";
 
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct SourceRow {
-    #[surreal(default)]
     id: Option<RecordId>,
     agent: String,
     key: String,
@@ -98,7 +97,6 @@ impl Sources<'_> {
         self.0.select::<SourceRow, _>(TABLE, statement::SOURCE_OF_AGENT, vars).await
     }
 
-    /// A source.
     pub async fn by_id(self, id: &str) -> Result<Option<Source>, StoreError> {
         let vars = Vars::new().with("ids", vec![RecordId::new(TABLE, id)]);
         Ok(one(self.0.select::<SourceRow, _>(TABLE, statement::SOURCE_GET, vars).await?))

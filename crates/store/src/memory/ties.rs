@@ -26,7 +26,6 @@ const WORKS_MAX: usize = 100;
 pub struct Neighbour {
     /// The neighbour.
     pub id: MemoryId,
-    /// Its title.
     pub title: String,
     /// The kind of the relation.
     pub kind: String,

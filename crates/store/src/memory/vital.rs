@@ -99,7 +99,7 @@ impl Memories<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{memory, open, put, run, text};
+    use crate::tests::{memory, put, text, with_store};
     use cerebro_core::domain::{Flag, Kind, Timestamp, Validity};
 
     #[test]
@@ -125,17 +125,14 @@ mod tests {
             todo,
         ];
         all.sort_by_key(|memory| memory.id);
-        let dir = tempfile::tempdir().unwrap();
-        run(async {
-            let store = open(dir.path()).await;
+        with_store(async |store| {
             for memory in &all {
-                put(&store, memory.clone()).await.unwrap();
+                put(store, memory.clone()).await.unwrap();
             }
             let want: Vec<CountedMemory> = all.iter().map(CountedMemory::from).collect();
             let first = store.memories().counted_page(None, 4).await.unwrap();
             let rest = store.memories().counted_page(Some(&all[3].id), all.len()).await.unwrap();
             assert_eq!([first, rest].concat(), want);
-            store.close().await.unwrap();
         });
     }
 }

@@ -25,7 +25,6 @@ pub struct Failure {
 /// A command of the same kind that succeeded afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fix {
-    /// The command.
     pub command: String,
     /// Whether it is the same command: the fix lies in the edits between.
     pub same: bool,

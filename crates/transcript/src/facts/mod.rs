@@ -52,7 +52,6 @@ pub struct Facts {
 /// A call that the person refused: a strong sign, whose reason comes with it or in the next prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The tool.
     pub tool: String,
     /// What it was to do, in a line.
     pub what: String,
@@ -60,7 +59,6 @@ pub struct Refusal {
     pub said: String,
 }
 
-/// A commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     /// Its short id, where Git printed it.
@@ -69,7 +67,6 @@ pub struct Commit {
     pub subject: String,
 }
 
-/// A plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The plan.

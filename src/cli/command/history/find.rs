@@ -12,13 +12,13 @@ use super::super::selection::ProjectArgs;
 use super::super::{CommandContext, Outcome, suggest, within};
 use crate::answer::{
     Text,
-    history::{Exchange, Fact, Status, Whole},
+    history::{Exchange, Fact, Row, Status, Whole},
     observation::Observation,
     of,
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::domain::{Proven, limits::LIMIT_MAX};
 
 /// Exchanges of a session that are asked for at once.
@@ -109,22 +109,22 @@ impl ScopeArgs {
     }
 }
 
-const SESSIONS: &[(&str, Layout)] = &[
-    ("session", Layout::Fixed),
-    ("began", Layout::Moment),
-    ("agent", Layout::Fixed),
-    ("project", Layout::Fixed),
-    ("exchanges", Layout::Count),
-    ("title", Layout::Flexible),
+const SESSIONS: &[Column<Row>] = &[
+    ("session", Layout::Fixed, |row| shown(&row.session.session)),
+    ("began", Layout::Moment, |row| shown(&row.session.started_at)),
+    ("agent", Layout::Fixed, |row| shown(&row.session.agent)),
+    ("project", Layout::Fixed, |row| shown(&row.session.project)),
+    ("exchanges", Layout::Count, |row| shown(&row.exchanges)),
+    ("title", Layout::Flexible, |row| shown(&row.title())),
 ];
 
-const EXCHANGES: &[(&str, Layout)] = &[
-    ("id", Layout::Fixed),
-    ("at", Layout::Moment),
-    ("files", Layout::Count),
-    ("commands", Layout::Count),
-    ("errors", Layout::Count),
-    ("title", Layout::Flexible),
+const EXCHANGES: &[Column<Exchange>] = &[
+    ("id", Layout::Fixed, |exchange| shown(&exchange.id)),
+    ("at", Layout::Moment, |exchange| shown(&exchange.at)),
+    ("files", Layout::Count, |exchange| exchange.files.len().to_string()),
+    ("commands", Layout::Count, |exchange| exchange.commands.len().to_string()),
+    ("errors", Layout::Count, |exchange| exchange.errors.len().to_string()),
+    ("title", Layout::Flexible, |exchange| shown(&exchange.title)),
 ];
 
 const HITS: &[(&str, Layout)] = &[
@@ -135,30 +135,32 @@ const HITS: &[(&str, Layout)] = &[
     ("title", Layout::Flexible),
 ];
 
-const FILES: &[(&str, Layout)] = &[
-    ("id", Layout::Fixed),
-    ("at", Layout::Moment),
-    ("agent", Layout::Fixed),
-    ("session", Layout::Fixed),
-    ("file", Layout::Fixed),
-    ("asked", Layout::Flexible),
+const FILES: &[Column<Fact>] = &[
+    ("id", Layout::Fixed, |fact| shown(&fact.id)),
+    ("at", Layout::Moment, |fact| shown(&fact.at)),
+    ("agent", Layout::Fixed, |fact| shown(&fact.agent)),
+    ("session", Layout::Fixed, |fact| shown(&fact.session)),
+    ("file", Layout::Fixed, |fact| shown(&fact.what)),
+    ("asked", Layout::Flexible, |fact| shown(&fact.title)),
 ];
 
-const COMMANDS: &[(&str, Layout)] = &[
-    ("last run", Layout::Moment),
-    ("succeeded", Layout::Count),
-    ("failed", Layout::Count),
-    ("session", Layout::Fixed),
-    ("command", Layout::Flexible),
+const COMMANDS: &[Column<Fact>] = &[
+    ("last run", Layout::Moment, |fact| shown(&fact.at)),
+    ("succeeded", Layout::Count, |fact| shown(&fact.succeeded)),
+    ("failed", Layout::Count, |fact| shown(&fact.failed)),
+    ("session", Layout::Fixed, |fact| shown(&fact.session)),
+    ("command", Layout::Flexible, |fact| shown(&fact.what)),
 ];
 
-const ERRORS: &[(&str, Layout)] = &[
-    ("at", Layout::Moment),
-    ("id", Layout::Fixed),
-    ("session", Layout::Fixed),
-    ("error", Layout::Flexible),
-    ("then succeeded", Layout::Flexible),
-    ("after a change of", Layout::Flexible),
+const ERRORS: &[Column<Fact>] = &[
+    ("at", Layout::Moment, |fact| shown(&fact.at)),
+    ("id", Layout::Fixed, |fact| shown(&fact.id)),
+    ("session", Layout::Fixed, |fact| shown(&fact.session)),
+    ("error", Layout::Flexible, |fact| shown(&fact.what)),
+    ("then succeeded", Layout::Flexible, |fact| shown(&fact.then)),
+    ("after a change of", Layout::Flexible, |fact| {
+        fact.fix.as_ref().map(|fix| shown(&fix.changed)).unwrap_or_default()
+    }),
 ];
 
 const PROVEN: &[(&str, Layout)] =
@@ -267,17 +269,7 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
 
 /// Shows a session's exchanges in one table and what they prove in another.
 fn show_exchanges(context: &CommandContext, exchanges: &[Exchange]) -> Result<()> {
-    let table = Table::listing(EXCHANGES, exchanges, |exchange| {
-        vec![
-            shown(&exchange.id),
-            shown(&exchange.at),
-            exchange.files.len().to_string(),
-            exchange.commands.len().to_string(),
-            exchange.errors.len().to_string(),
-            shown(&exchange.title),
-        ]
-    });
-    context.output.table(&table, "nothing of it is stored")?;
+    context.output.table(&Table::of(EXCHANGES, exchanges), "nothing of it is stored")?;
     let mut table = Table::new(PROVEN);
     for exchange in exchanges {
         for (fact, what) in exchange.proven.iter().flat_map(proven) {
@@ -330,17 +322,7 @@ async fn list(context: &CommandContext, project: Option<String>) -> Result<Outco
         Some(_) => "no past session of this project",
         None => "no past sessions yet; `cerebro history import` imports them, after asking",
     };
-    let table = Table::listing(SESSIONS, answer.sessions.as_deref().unwrap_or_default(), |row| {
-        vec![
-            shown(&row.session.session),
-            shown(&row.session.started_at),
-            shown(&row.session.agent),
-            shown(&row.session.project),
-            shown(&row.exchanges),
-            shown(&row.title()),
-        ]
-    });
-    context.output.table(&table, nothing)?;
+    context.output.table(&Table::of(SESSIONS, answer.sessions.as_deref().unwrap_or_default()), nothing)?;
     context.output.notes(&suggestions);
     Ok(Outcome::Done)
 }
@@ -348,8 +330,7 @@ async fn list(context: &CommandContext, project: Option<String>) -> Result<Outco
 /// A kind of fact about past sessions, and its table.
 struct Wanted {
     about: &'static str,
-    columns: &'static [(&'static str, Layout)],
-    row: fn(&Fact) -> Vec<String>,
+    columns: &'static [Column<Fact>],
     nothing: &'static str,
 }
 
@@ -363,7 +344,7 @@ async fn print_facts(
     let request = scope.request(of::HistoryFacts).with("about", wanted.about).with("query", asked);
     let answer = context.ask(request).await?;
     context.output.json(answer.raw())?;
-    let table = Table::listing(wanted.columns, &answer.facts, wanted.row);
+    let table = Table::of(wanted.columns, &answer.facts);
     context.output.table(&table, if answer.unrecorded { UNRECORDED } else { wanted.nothing })?;
     Ok(Outcome::Done)
 }
@@ -372,50 +353,21 @@ async fn print_facts(
 const UNRECORDED: &str = "no recorded command has these words: commands that only show or move files (`ls`, `git diff`), \
                           and those of several lines or of more than 240 bytes, are not recorded";
 
-/// Where a file was changed.
-fn file_row(fact: &Fact) -> Vec<String> {
-    let texts = [&fact.id, &fact.at, &fact.agent, &fact.session, &fact.what, &fact.title];
-    texts.map(shown).to_vec()
-}
-
-/// How a command was run.
-fn command_row(fact: &Fact) -> Vec<String> {
-    vec![
-        shown(&fact.at),
-        shown(&fact.succeeded),
-        shown(&fact.failed),
-        shown(&fact.session),
-        shown(&fact.what),
-    ]
-}
-
-/// How an error went away.
-fn error_row(fact: &Fact) -> Vec<String> {
-    vec![
-        shown(&fact.at),
-        shown(&fact.id),
-        shown(&fact.session),
-        shown(&fact.what),
-        shown(&fact.then),
-        fact.fix.as_ref().map(|fix| shown(&fix.changed)).unwrap_or_default(),
-    ]
-}
-
 pub async fn files(context: &CommandContext, args: FilesArgs) -> Result<Outcome> {
     let nothing = "no past session changed it";
-    let wanted = Wanted { about: "file", columns: FILES, row: file_row, nothing };
+    let wanted = Wanted { about: "file", columns: FILES, nothing };
     print_facts(context, &args.scope, &wanted, args.file).await
 }
 
 pub async fn how(context: &CommandContext, args: HowArgs) -> Result<Outcome> {
     let nothing = "no past session ran it";
-    let wanted = Wanted { about: "command", columns: COMMANDS, row: command_row, nothing };
+    let wanted = Wanted { about: "command", columns: COMMANDS, nothing };
     print_facts(context, &args.scope, &wanted, args.command).await
 }
 
 pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<Outcome> {
     let nothing = "no past session had this error";
-    let wanted = Wanted { about: "error", columns: ERRORS, row: error_row, nothing };
+    let wanted = Wanted { about: "error", columns: ERRORS, nothing };
     print_facts(context, &args.scope, &wanted, args.error).await
 }
 
@@ -430,8 +382,7 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome>
     if written.is_some() && answer.line_found == Some(false) {
         context.output.note("no past session wrote that line; these changed the file");
     }
-    let table = Table::listing(FILES, &answer.facts, file_row);
-    context.output.table(&table, "no past session changed it")?;
+    context.output.table(&Table::of(FILES, &answer.facts), "no past session changed it")?;
     Ok(Outcome::Done)
 }
 

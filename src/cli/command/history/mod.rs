@@ -14,12 +14,12 @@ use super::setup::SetupContext;
 use super::{CommandContext, Outcome};
 use crate::answer::{
     Received,
-    history::{Fault, Preview, Status},
+    history::{Fault, Found, MemoryFile, Preview, Status, Taken},
     of,
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, bytes, shown};
+use crate::cli::table::{Column, Layout, Table, bytes, shown};
 use crate::config::{Config, edit};
 use crate::home::CONFIG_FILE;
 use cerebro_core::text;
@@ -108,27 +108,33 @@ fn agent_names() -> PossibleValuesParser {
     PossibleValuesParser::new(agents().map(agent_slug))
 }
 
-const FOUND: &[(&str, Layout)] = &[
-    ("agent", Layout::Fixed),
-    ("files", Layout::Count),
-    ("size", Layout::Count),
-    ("new or changed", Layout::Count),
-    ("too old", Layout::Count),
+const FOUND: &[Column<Found>] = &[
+    ("agent", Layout::Fixed, |one| shown(&one.agent)),
+    ("files", Layout::Count, |one| shown(&one.files)),
+    ("size", Layout::Count, |one| bytes(one.bytes)),
+    ("new or changed", Layout::Count, |one| shown(&one.fresh)),
+    ("too old", Layout::Count, |one| shown(&one.older)),
 ];
 
-const TAKEN: &[(&str, Layout)] = &[
-    ("agent", Layout::Fixed),
-    ("read", Layout::Count),
-    ("exchanges", Layout::Count),
-    ("with secrets removed", Layout::Count),
-    ("unreadable lines", Layout::Count),
-    ("unknown records", Layout::Flexible),
+const TAKEN: &[Column<Taken>] = &[
+    ("agent", Layout::Fixed, |one| shown(&one.agent)),
+    ("read", Layout::Count, |one| shown(&one.progress.read)),
+    ("exchanges", Layout::Count, |one| shown(&one.progress.exchanges)),
+    ("with secrets removed", Layout::Count, |one| shown(&one.progress.redacted)),
+    ("unreadable lines", Layout::Count, |one| (one.progress.malformed + one.progress.oversized).to_string()),
+    ("unknown records", Layout::Flexible, unknown),
 ];
 
-const MEMORY_FILES: &[(&str, Layout)] =
-    &[("memory file", Layout::Flexible), ("loaded by", Layout::Fixed), ("project", Layout::Fixed)];
+const MEMORY_FILES: &[Column<MemoryFile>] = &[
+    ("memory file", Layout::Flexible, |file| shown(&file.path)),
+    ("loaded by", Layout::Fixed, |file| shown(&file.loaded_by)),
+    ("project", Layout::Fixed, |file| shown(&file.project)),
+];
 
-const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it was not read", Layout::Flexible)];
+const FAULTS: &[Column<Fault>] = &[
+    ("file", Layout::Flexible, |fault| shown(&fault.path)),
+    ("why it was not read", Layout::Flexible, |fault| shown(&fault.reason)),
+];
 
 pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Outcome> {
     match command {
@@ -320,13 +326,8 @@ pub enum Answer {
 
 fn show_found(context: &CommandContext, found: &Received<Preview>) -> Result<()> {
     context.output.json(found.raw())?;
-    let table = Table::listing(FOUND, &found.agents, |one| {
-        vec![shown(&one.agent), shown(&one.files), bytes(one.bytes), shown(&one.fresh), shown(&one.older)]
-    });
-    context.output.table(&table, "no agent has recorded a session here")?;
-    let files = Table::listing(MEMORY_FILES, &found.memory_files, |file| {
-        vec![shown(&file.path), shown(&file.loaded_by), shown(&file.project)]
-    });
+    context.output.table(&Table::of(FOUND, &found.agents), "no agent has recorded a session here")?;
+    let files = Table::of(MEMORY_FILES, &found.memory_files);
     if !files.is_empty() {
         context.output.table(&files, "")?;
     }
@@ -334,12 +335,19 @@ fn show_found(context: &CommandContext, found: &Received<Preview>) -> Result<()>
 }
 
 fn show_faults(context: &CommandContext, faults: &[Fault]) -> Result<()> {
-    let table = Table::listing(FAULTS, faults, |fault| vec![shown(&fault.path), shown(&fault.reason)]);
+    let table = Table::of(FAULTS, faults);
     if table.is_empty() { Ok(()) } else { context.output.table(&table, "") }
 }
 
 /// What readers call a record that does not name its type.
 const NO_TYPE: &str = "(none)";
+
+/// The records that were not understood, by their types.
+fn unknown(taken: &Taken) -> String {
+    let named = |name: &str| if name == NO_TYPE { "without a type".to_owned() } else { name.to_owned() };
+    let records = taken.progress.unknown.iter().map(|(name, count)| format!("{} ×{count}", named(name)));
+    records.collect::<Vec<_>>().join(", ")
+}
 
 /// Shows the progress until nothing is left to do.
 async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Received<Status>> {
@@ -383,18 +391,7 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()
         ("folders looked through", context.output.moment(&status.scanned_at)),
         ("files there", shown(&status.seen)),
     ])?;
-    let table = Table::listing(TAKEN, &status.agents, |one| {
-        let named = |name: &str| if name == NO_TYPE { "without a type".to_owned() } else { name.to_owned() };
-        let unknown = one.unknown.iter().map(|(name, count)| format!("{} ×{count}", named(name)));
-        vec![
-            shown(&one.agent),
-            shown(&one.read),
-            shown(&one.exchanges),
-            shown(&one.redacted),
-            (one.malformed + one.oversized).to_string(),
-            unknown.collect::<Vec<_>>().join(", "),
-        ]
-    });
+    let table = Table::of(TAKEN, &status.agents);
     if !table.is_empty() {
         context.output.table(&table, "")?;
     }

@@ -19,7 +19,7 @@ use self::install::InstallArgs;
 use self::test::TestArgs;
 use super::{CommandContext, Outcome, daemon};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, bytes, shown};
+use crate::cli::table::{Column, Layout, Table, bytes, shown};
 use crate::config::{Config, edit};
 use crate::daemon::spawn;
 use crate::home::Home;
@@ -105,12 +105,12 @@ fn settings(home: &Home) -> Result<Settings> {
     Ok(Config::read(&home.config_file())?.embeddings)
 }
 
-const MODELS: &[(&str, Layout)] = &[
-    ("model", Layout::Fixed),
-    ("state", Layout::Fixed),
-    ("dimension", Layout::Count),
-    ("to fetch", Layout::Count),
-    ("about", Layout::Flexible),
+const MODELS: &[Column<ListedModel>] = &[
+    ("model", Layout::Fixed, |listed| listed.model.clone()),
+    ("state", Layout::Fixed, |listed| listed.state.to_owned()),
+    ("dimension", Layout::Count, |listed| shown(&listed.dimension)),
+    ("to fetch", Layout::Count, |listed| listed.download_bytes.map(bytes).unwrap_or_default()),
+    ("about", Layout::Flexible, |listed| shown(&listed.about)),
 ];
 
 /// A model in the list.
@@ -124,18 +124,6 @@ struct ListedModel {
     #[serde(skip_serializing_if = "Option::is_none")]
     download_bytes: Option<u64>,
     about: Option<String>,
-}
-
-fn model_table(models: &[ListedModel]) -> Table {
-    Table::listing(MODELS, models, |listed| {
-        vec![
-            listed.model.clone(),
-            listed.state.to_owned(),
-            shown(&listed.dimension),
-            listed.download_bytes.map(bytes).unwrap_or_default(),
-            shown(&listed.about),
-        ]
-    })
 }
 
 fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
@@ -185,7 +173,7 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
     }
     let answer = json!({ "models": models, "provider": settings.provider.name() });
     context.output.json(&answer)?;
-    context.output.table(&model_table(&models), "no models")?;
+    context.output.table(&Table::of(MODELS, &models), "no models")?;
     Ok(Outcome::Done)
 }
 
@@ -326,6 +314,6 @@ mod tests {
             model("bge-small-en-v1.5", "available", Some(134_000_000), "English alone, quick on a processor"),
             model("jina-embeddings-v2-base-code", "available", Some(642_000_000), "Code and English"),
         ];
-        fits_at_three_widths(&model_table(&models));
+        fits_at_three_widths(&Table::of(MODELS, &models));
     }
 }

@@ -33,17 +33,11 @@ impl PartArgs {
     }
 
     /// What to say of a project and a type that no memory has.
-    ///
-    /// # Errors
-    /// When the daemon does not answer.
     pub async fn suggestions(&self, daemon: &Daemon) -> Result<Vec<String>> {
         suggest::for_unknown(daemon, self.project.as_deref(), self.kind.as_deref()).await
     }
 
     /// The filter that keeps the part.
-    ///
-    /// # Errors
-    /// When `--since` is no date.
     pub fn filter(&self) -> Result<PartFilter> {
         let since = self.since.as_deref().map(|given| {
             text::parse_moment(given.trim(), Timestamp::now(), false).ok_or_else(|| {

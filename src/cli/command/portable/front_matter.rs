@@ -53,9 +53,6 @@ impl<'a> Front<'a> {
     }
 
     /// A text; `None` when it is not there or empty.
-    ///
-    /// # Errors
-    /// When the property is something else.
     pub fn text(&self, name: &str) -> Result<Option<String>, String> {
         let Some(raw) = self.0.get(name) else { return Ok(None) };
         let lines = || raw.below.iter().map(|line| line.trim());
@@ -74,9 +71,6 @@ impl<'a> Front<'a> {
 
     /// A list of texts; `None` when the property is missing, empty when it has no value. A text with commas or blanks
     /// is a list too.
-    ///
-    /// # Errors
-    /// When the property is something else.
     pub fn list(&self, name: &str) -> Result<Option<Vec<String>>, String> {
         let Some(raw) = self.0.get(name) else { return Ok(None) };
         let below: Vec<&str> =

@@ -239,9 +239,6 @@ pub(super) struct Pages {
 
 impl Pages {
     /// The lines of the next page; none at the end.
-    ///
-    /// # Errors
-    /// When the daemon does not answer.
     pub async fn next(&mut self, daemon: &Daemon) -> Result<Option<Vec<String>>> {
         if self.is_last {
             return Ok(None);

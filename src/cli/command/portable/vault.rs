@@ -74,9 +74,6 @@ pub struct Vault {
 
 impl Vault {
     /// Opens the folder; makes it when it is missing.
-    ///
-    /// # Errors
-    /// When it cannot be made or read.
     pub fn open(root: &Path) -> Result<Self> {
         platform::create_private_dir_all(root).map_err(|error| Error::file("make", root, &error))?;
         let mut notes: HashMap<String, Vec<PathBuf>> = HashMap::new();
@@ -137,9 +134,6 @@ impl Vault {
     /// Puts the text of a memory's note in its place, and takes the one away that an earlier export put
     /// elsewhere, because project or title were others then. While any note of the memory holds a change
     /// that was not imported, nothing is written.
-    ///
-    /// # Errors
-    /// When a file cannot be written or removed.
     pub fn put_memory(&self, id: &str, text: &str, report: &mut Report) -> Result<()> {
         let Ok(Some(new)) = note::parse(text) else {
             return Err(Error::internal(format!("the note of memory {id} cannot be read back")));
@@ -199,9 +193,6 @@ impl Vault {
     }
 
     /// Puts the text of a session's note in its place.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn put_session(&self, stem: &str, id: &str, text: &str, report: &mut Report) -> Result<()> {
         let path = self.root.join(SESSIONS).join(format!("{stem}.md"));
         if self.is_kept_from(&path, report) {
@@ -346,9 +337,6 @@ fn cut(part: &str) -> String {
 }
 
 /// The notes below a folder, in order; hidden folders are the editor's own.
-///
-/// # Errors
-/// When a folder cannot be read.
 pub fn notes_below(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![(root.to_path_buf(), 0)];

@@ -3,10 +3,14 @@
 use serde_json::Value;
 
 use crate::answer::work::Event;
-use crate::cli::table::{Layout, Table, shown};
+use crate::cli::table::{Column, Layout, Table, shown};
 
-const EVENTS: &[(&str, Layout)] =
-    &[("seq", Layout::Count), ("at", Layout::Moment), ("kind", Layout::Fixed), ("what", Layout::Flexible)];
+const EVENTS: &[Column<Event>] = &[
+    ("seq", Layout::Count, |event| shown(&event.seq)),
+    ("at", Layout::Moment, |event| shown(&event.at)),
+    ("kind", Layout::Fixed, |event| shown(&event.kind)),
+    ("what", Layout::Flexible, what),
+];
 
 /// What an event says, on one line.
 fn what(event: &Event) -> String {
@@ -55,11 +59,8 @@ fn planned(steps: &Value) -> String {
     steps.as_array().into_iter().flatten().map(step).collect::<Vec<_>>().join("; ")
 }
 
-/// The events in a table.
 pub fn events(events: &[Event]) -> Table {
-    Table::listing(EVENTS, events, |event| {
-        vec![shown(&event.seq), shown(&event.at), shown(&event.kind), what(event)]
-    })
+    Table::of(EVENTS, events)
 }
 
 #[cfg(test)]

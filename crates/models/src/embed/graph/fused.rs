@@ -23,9 +23,6 @@ const SWAPPED: &[i64] = &[0, 2, 1];
 
 /// Replaces each recognized group of operators by one operator, and returns their number. The nodes that computed
 /// the parts stay, even if unused.
-///
-/// # Errors
-/// A number or a shape in the graph cannot be read.
 pub fn fuse(graph: &mut Graph) -> Result<usize, DecodeError> {
     let reader = Reader::of(graph)?;
     let fused = |node: &Node| {

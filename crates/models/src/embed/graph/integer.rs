@@ -14,9 +14,6 @@ use super::onnx::{Attribute, FLOAT, Graph, INT8, Node, Tensor};
 
 /// Replaces operators on floats by operators on integers, and returns their number. The nodes that computed the
 /// floats stay, even if unused.
-///
-/// # Errors
-/// A stored table cannot be read.
 pub fn keep_integers(graph: &mut Graph) -> Result<usize, DecodeError> {
     let weights = Weights::of(graph)?;
     let mut nodes = Vec::with_capacity(graph.node.len());

@@ -54,9 +54,6 @@ impl<'a> Reader<'a> {
     }
 
     /// All rows of a table in the order in which they were written; none if there is no such table.
-    ///
-    /// # Errors
-    /// [`ForeignError::Sqlite`]
     pub fn rows(&self, table: &'static str) -> Result<Vec<Row>, ForeignError> {
         if !self.has(table)? {
             return Ok(Vec::new());
