@@ -151,7 +151,7 @@ fn line(state: &State, piece: &Piece, columns: usize) -> Line<'static> {
     let mut spans = vec![
         Span::styled(mark, style),
         Span::styled(fit::pad(&format!("{}{held}", piece.standing().line()), 13), style),
-        Span::styled(fit::pad(&ago(piece.active_at.moment(), state.now), 9), theme.dim()),
+        Span::styled(fit::pad(&ago(piece.active_at.moment(), state.now), 12), theme.dim()),
         Span::raw(fit::pad(&piece.agent.line(), 14)),
     ];
     if columns >= 100 {
