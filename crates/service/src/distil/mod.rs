@@ -32,7 +32,7 @@ use crate::{
     jobs::Jobs,
     memories::Memories,
     settings::{DistilOptions, DistilSettings, Review},
-    spending::Spending,
+    spending::{Account, Spending},
 };
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, PastSession,
@@ -112,7 +112,7 @@ impl Distilling {
             review: settings.review,
             counts: self.base.store.distil_runs().counts().await?,
             given_up: self.given_up().await?.len(),
-            spent: self.spending.distil_spent_today().await?,
+            spent: self.spending.today(Account::Distilling).await?,
             budget: settings.budget(),
         })
     }

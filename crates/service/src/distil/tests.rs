@@ -2,6 +2,7 @@
 
 use crate::history::tests::{batch, exchange, project, session, with_another, with_service};
 use crate::memories::handbook;
+use crate::spending::{Account, Charge};
 use crate::use_cases::exported;
 use crate::*;
 use cerebro_core::distil::{Claim, arrange::Arranged, generation};
@@ -9,6 +10,7 @@ use cerebro_core::domain::{
     Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
     EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Run, Timestamp,
 };
+use cerebro_core::pace::{Budget, Spent};
 use cerebro_core::redact::redact_text;
 use cerebro_store::{Decision, Write};
 
@@ -561,5 +563,28 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         let everywhere = handbook::rendered(&service.base.store, None).await.unwrap();
         assert_eq!(everywhere.len(), 2);
         assert!(everywhere.iter().all(|memory| memory.scope.is_personal()), "it is personal");
+    });
+}
+
+#[test]
+fn requests_at_the_same_time_stay_within_the_budget_together() {
+    with_service(async |service| {
+        let spending = &service.distilling.spending;
+        let (most, budget) = (Spent { requests: 1, tokens: 4_000 }, Budget::of_settings(10_000, 0));
+        let charge = || spending.charge(Account::Distilling, MODEL, most, budget);
+        let (a, b, c, d) = tokio::join!(charge(), charge(), charge(), charge());
+        let mut granted: Vec<Charge> = [a, b, c, d].into_iter().filter_map(Result::unwrap).collect();
+        assert!(granted.len() <= 2, "{} charges of 4,000 of 10,000", granted.len());
+        // Those that came too near together have taken their charges back, so there is room again.
+        while granted.len() < 2 {
+            granted.push(charge().await.unwrap().unwrap());
+        }
+        assert!(charge().await.unwrap().is_none());
+        for charge in granted {
+            spending.settle(charge, MODEL, Spent { requests: 1, tokens: 1_500 }).await;
+        }
+        let spent = spending.today(Account::Distilling).await.unwrap();
+        assert_eq!(spent, Spent { requests: 2, tokens: 3_000 }, "what was not used is given back");
+        assert_eq!(spending.today(Account::Metered).await.unwrap(), Spent::default());
     });
 }
