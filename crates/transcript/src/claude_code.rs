@@ -82,26 +82,11 @@ struct Message<'a> {
 }
 
 /// Known types of records without content of their own.
-const NOISE: [&str; 19] = [
-    "progress",
-    "queue-operation",
-    "last-prompt",
-    "permission-mode",
-    "mode",
-    "cost-state",
-    "agent-name",
-    "agent-color",
-    "agent-setting",
-    "tag",
-    "worktree-state",
-    "bridge-session",
-    "marble-origami-commit",
-    "marble-origami-snapshot",
-    "content-replacement",
-    "speculation-accept",
-    "attribution-snapshot",
-    "task-summary",
-    "atis-latch",
+const NOISE: [&str; 21] = [
+    "progress", "queue-operation", "last-prompt", "permission-mode", "mode", "cost-state", "agent-name",
+    "agent-color", "agent-setting", "tag", "worktree-state", "bridge-session", "fork-context-ref",
+    "isolation-latch", "relocated", "frame-link", "content-replacement", "speculation-accept",
+    "attribution-snapshot", "task-summary", "atis-latch",
 ];
 
 /// The host's own sub-agents: they replay the whole conversation to summarise it or to guess the next prompt.
@@ -399,8 +384,9 @@ fn host_record<'a>(assembler: &mut Assembler, record: Record<'a>) -> Line<'a> {
         "pr-link" => assembler
             .pull_request(record.pr_url.as_str(), Source { at: record.timestamp.0, ..Source::default() }),
         kind if NOISE.contains(&kind)
-            || kind.starts_with("api-request")
-            || kind.starts_with("file-history") => {}
+            || ["api-request", "file-history", "marble-origami"]
+                .iter()
+                .any(|family| kind.starts_with(family)) => {}
         _ => return Line::unknown(record.kind),
     }
     Line::Known

@@ -473,7 +473,7 @@ fn file_change(assembler: &mut Assembler, item: &Fields<'_>, at: Option<jiff::Ti
 /// What came of an item, with what it printed under the first of these names.
 fn answer_of<'a>(item: &Fields<'a>, printed: &[&str], exit: Option<i32>) -> Answer<'a> {
     match item.text(&["status"]).as_ref() {
-        "declined" => Answer::refused(),
+        "declined" => Answer::refused(""),
         status => Answer { text: item.text(printed), failed: status == "failed", exit },
     }
 }

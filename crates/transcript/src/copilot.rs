@@ -105,7 +105,8 @@ fn context(assembler: &mut Assembler, context: &Fields<'_>) {
 fn user(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     // `source` names who wrote it, where that is not the person.
     let by = data.text(&["source"]);
-    if !by.is_empty() && by != "user" {
+    let goes_on_by_itself = data.raw(&["isAutopilotContinuation"]).is_some_and(|raw| raw.get() == "true");
+    if !by.is_empty() && by != "user" || goes_on_by_itself {
         return;
     }
     match classify(&data.text(&["content"])) {
@@ -166,7 +167,7 @@ fn complete(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     let error =
         data.raw(&["error"]).filter(|_| !success).map(|raw| Fields::of(raw.get())).unwrap_or_default();
     let answer = match (error.text(&["code"]).as_ref(), error.text(&["message"])) {
-        ("rejected", _) => Answer::refused(),
+        ("rejected", _) => Answer::refused(""),
         (_, message) => {
             let text = if message.is_empty() { result_text(data.raw(&["result", "error"])) } else { message };
             Answer { text, failed: !success, exit: None }

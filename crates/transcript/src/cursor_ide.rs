@@ -178,7 +178,7 @@ fn called(assembler: &mut Assembler, tool_data: &Tool<'_>, source: Source<'_>) {
     let is_refused = outcome.rejected.0 || said.iter().any(|said| matches!(*said, "rejected" | "cancelled"));
     let failed = said.iter().any(|said| matches!(*said, "error" | "failed"));
     if is_refused {
-        return assembler.answered(call, Answer::refused(), None, source);
+        return assembler.answered(call, Answer::refused(""), None, source);
     }
     if !failed && status != "completed" && result.is_empty() {
         return assembler.call(call, None, source);

@@ -4,14 +4,14 @@
 //! read whole, and the caller replaces everything that came from it before.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::assemble::{Assembler, Source};
+use crate::assemble::{Assembler, Source, hash};
 use crate::envelope::{UserText, classify, controls_the_host, is_command, without_files};
-use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, parse, repaired, value};
+use crate::json::{Fields, Flag, Moment, Raw, Text, has_surrogates, parse, repaired, value};
 use crate::limits::LINE_BYTES_MAX;
 use crate::line::NO_TYPE;
 use crate::read::{is_object, without_bom};
@@ -105,11 +105,15 @@ impl<'a> Fold<'a> {
         self.messages.push(Some(raw));
     }
 
-    fn replace(&mut self, messages: Vec<&'a RawValue>) {
-        *self = Self::default();
+    /// The list that the CLI goes on with: shorter after a compaction and after a turn that was stopped. What it leaves out was
+    /// said all the same. A restored list has other ids; it says nothing new.
+    fn patch(&mut self, messages: Vec<&'a RawValue>) {
+        let said: HashSet<u64> = self.messages.iter().flatten().filter_map(|raw| words_of(raw)).collect();
         for raw in messages {
             let id = parse::<Line<'a>>(raw.get()).and_then(|line| line.id.0).unwrap_or_default();
-            self.put(id, raw);
+            if self.by_id.contains_key(&id) || words_of(raw).is_none_or(|words| !said.contains(&words)) {
+                self.put(id, raw);
+            }
         }
     }
 
@@ -119,6 +123,13 @@ impl<'a> Fold<'a> {
         self.messages.truncate(from);
         self.by_id.retain(|_, at| *at < from);
     }
+}
+
+/// The hash of a message's kind and words; `None` without words.
+fn words_of(raw: &RawValue) -> Option<u64> {
+    let message: Message<'_> = parse(raw.get())?;
+    let words = spoken(message.content);
+    (!words.trim().is_empty()).then(|| hash(&format!("{}: {}", message.kind.as_str(), words.trim())))
 }
 
 /// Reads a file, whole. `session` is the id taken from its path, or empty. The file of a sub-agent does not
@@ -189,11 +200,11 @@ fn one_line<'a>(assembler: &mut Assembler, fold: &mut Fold<'a>, line: &'a str) {
         fold.rewind(id.as_str());
     } else if let Some(set) = record.set {
         if let Some(messages) = enter_head(assembler, value(Some(set))) {
-            fold.replace(messages);
+            fold.patch(messages);
         }
     } else if record.session.some().is_some() && record.kind.some().is_none() {
         if let Some(messages) = parse::<Head<'a>>(line).and_then(|head| enter_head(assembler, head)) {
-            fold.replace(messages);
+            fold.patch(messages);
         }
     } else if record.kind.some().is_some() {
         if let Ok(raw) = serde_json::from_str::<&'a RawValue>(line) {
@@ -282,17 +293,19 @@ fn gemini(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) 
             at: one.timestamp.0.or(message.timestamp.0),
             ..Call::default()
         };
-        let (text, exit, failed) = response(one.result);
+        let (text, failed) = response(one.result);
         match one.status.as_str() {
             "cancelled" => {
-                let text = Cow::Borrowed("[Request interrupted by user]");
+                // Why, if it says so.
+                let why = Some(text).filter(|text| text.starts_with("[Operation Cancelled]"));
+                let text = why.map_or(Cow::Borrowed(tool::INTERRUPTED), Cow::Owned);
                 assembler.answered(call, Answer { text, failed: true, exit: None }, None, source);
             }
             "scheduled" | "validating" | "awaiting_approval" | "executing" => {
                 assembler.call(call, None, source);
             }
             status => {
-                let answer = Answer { text: text.into(), failed: failed || status == "error", exit };
+                let answer = Answer { text: text.into(), failed: failed || status == "error", exit: None };
                 assembler.answered(call, answer, None, source);
             }
         }
@@ -315,11 +328,11 @@ fn spoken(content: Raw<'_>) -> Cow<'_, str> {
     Cow::Owned(texts.join(""))
 }
 
-/// The output, the exit status and the failure of a call, from the parts of its response.
-fn response(result: Raw<'_>) -> (String, Option<i32>, bool) {
+/// The output and the failure of a call, from the parts of its response.
+fn response(result: Raw<'_>) -> (String, bool) {
     let parts: Vec<&RawValue> = match result {
         Some(raw) if raw.get().starts_with('[') => crate::json::elements(raw),
-        _ => return (result_text(result).into_owned(), None, false),
+        _ => return (result_text(result).into_owned(), false),
     };
     let mut all = String::new();
     let mut failed = false;
@@ -333,10 +346,5 @@ fn response(result: Raw<'_>) -> (String, Option<i32>, bool) {
         all.push_str(&inner.text(&["output"]));
         all.push_str(&part.text(&["text"]));
     }
-    // The shell tool writes a report, one field a line.
-    let exit_line = all.lines().find_map(|line| line.strip_prefix("Exit Code: "));
-    let exit = exit_line
-        .and_then(|status| parse::<Number>(status.trim())?.0)
-        .and_then(|status| i32::try_from(status).ok());
-    (all, exit, failed)
+    (all, failed)
 }

@@ -160,6 +160,8 @@ struct Entry<'a> {
     outcome: Text<'a>,
     #[serde(borrow)]
     location: Raw<'a>,
+    #[serde(borrow)]
+    snapshot: Raw<'a>,
 }
 
 /// Reads a session of 1.x.
@@ -302,15 +304,18 @@ fn part_v1(assembler: &mut Assembler, part: &Part<'_>, summary: bool, source: So
         "text" if summary => assembler.compaction(crate::envelope::summary(part.text.as_str()), source),
         "text" if !part.synthetic.0 => assembler.reply(part.text.as_str(), None, source),
         "tool" => called(assembler, part.tool.as_str(), part.call.as_str(), part.state, source),
-        "patch" => {
-            let files: Vec<Text<'_>> = value(part.files);
-            files.iter().filter_map(Text::some).for_each(|path| assembler.touched(path));
-        }
+        "patch" => touched(assembler, part.files),
         "compaction" => assembler.compaction("", source),
         "text" | "reasoning" | "step-start" | "step-finish" | "snapshot" | "file" | "agent" | "subtask"
         | "retry" => {}
         kind => assembler.live.counts.unknown(&format!("part {kind}"), 0),
     }
+}
+
+/// The files that changed during a step, however they were changed.
+fn touched(assembler: &mut Assembler, files: Raw<'_>) {
+    let files: Vec<Text<'_>> = value(files);
+    files.iter().filter_map(Text::some).for_each(|path| assembler.touched(path));
 }
 
 fn called(assembler: &mut Assembler, name: &str, id: &str, state: Raw<'_>, source: Source<'_>) {
@@ -328,9 +333,19 @@ fn called(assembler: &mut Assembler, name: &str, id: &str, state: Raw<'_>, sourc
     match state.status.as_str() {
         "completed" | "error" => {
             let error = state.error.filter(|_| failed);
-            let text = result_text(error.or(state.output).or(state.content));
+            // It is a text, or an object with a message.
+            let message = error.map(|error| Fields::of(error.get()).text(&["message"])).unwrap_or_default();
+            let text = if message.is_empty() {
+                result_text(error.or(state.output).or(state.content))
+            } else {
+                message
+            };
             let refused = text.contains("rejected permission") || text.contains("PermissionRejected");
-            let answer = if failed && refused { Answer::refused() } else { Answer { text, failed, exit } };
+            let answer = if failed && refused {
+                Answer::refused(text.split_once("feedback: ").map_or("", |(_, said)| said))
+            } else {
+                Answer { text, failed, exit }
+            };
             assembler.answered(call, answer, None, source);
         }
         _ => assembler.call(call, None, source),
@@ -354,6 +369,7 @@ fn entry_v2(assembler: &mut Assembler, row: &EntryRow, entry: &Entry<'_>, source
                     kind => assembler.live.counts.unknown(&format!("part {kind}"), 0),
                 }
             }
+            touched(assembler, entry.snapshot.and_then(|raw| Fields::of(raw.get()).raw(&["files"])));
             if entry.error.is_some_and(|error| error.get() != "null") {
                 assembler.stopped(stopper(entry.error), source);
             }

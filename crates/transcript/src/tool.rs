@@ -29,30 +29,10 @@ enum Kind {
 }
 
 /// The tools that change files.
-const EDITS: [&str; 23] = [
-    "edit",
-    "write",
-    "multiedit",
-    "notebookedit",
-    "write_file",
-    "replace",
-    "edit_file",
-    "create_file",
-    "create",
-    "str_replace",
-    "strreplace",
-    "str_replace_editor",
-    "str_replace_based_edit_tool",
-    "insert_edit_into_file",
-    "search_replace",
-    "delete_file",
-    "delete",
-    "multi_edit",
-    "edit_notebook",
-    "editnotebook",
-    "notebook_edit",
-    "insert",
-    "reapply",
+const EDITS: [&str; 20] = [
+    "edit", "write", "multiedit", "notebookedit", "write_file", "replace", "edit_file", "create_file",
+    "create", "strreplace", "insert_edit_into_file", "search_replace", "delete_file", "delete", "multi_edit",
+    "edit_notebook", "editnotebook", "notebook_edit", "insert", "reapply",
 ];
 
 /// A tool's name without the number of its version, which Cursor adds: `edit_file_v2`.
@@ -65,7 +45,7 @@ fn unversioned(tool: &str) -> &str {
 fn kind(tool: &str) -> Kind {
     let tool = tool.to_ascii_lowercase();
     match unversioned(&tool) {
-        edit if EDITS.contains(&edit) => Kind::Edit,
+        edit if EDITS.contains(&edit) || edit.starts_with("str_replace") => Kind::Edit,
         "apply_patch" | "applypatch" | "patch" => Kind::Patch,
         "read" | "read_file" | "readfile" | "view" | "view_image" | "read_many_files" | "notebookread"
         | "show_file" => Kind::Read,
@@ -334,31 +314,49 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Of a call that the person refused, without a word about why.
-    pub(crate) fn refused() -> Self {
-        Self { text: REJECTED.into(), failed: true, exit: None }
+    /// Of a call that the person refused, with what the person said instead.
+    pub(crate) fn refused(said: &str) -> Self {
+        Self { text: format!("{REJECTED} {REJECTED_SAID} {said}").into(), failed: true, exit: None }
     }
 }
 
 /// Claude Code's words for a call that the person refused.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
 const REJECTED_SAID: &str = "the user said:";
-const SKIPPED: [&str; 3] = [
-    "<tool_use_error>Sibling tool call errored",
-    "[Request interrupted by user",
-    "The user doesn't want to take this action",
+/// The words of Codex, Gemini CLI and Qwen Code for such a call.
+const REFUSALS: [&str; 5] = [
+    "exec command rejected by user",
+    "patch rejected by user",
+    "[Operation Cancelled] Reason: User denied",
+    "[Operation Cancelled] Reason: User did not allow",
+    "[Operation Cancelled] Reason: Denied",
 ];
+/// What hosts write where nothing came of a call, because another one failed or the person stopped the turn.
+pub(crate) const INTERRUPTED: &str = "[Request interrupted by user";
+const SKIPPED: [&str; 5] = [
+    INTERRUPTED,
+    "<tool_use_error>Sibling tool call errored",
+    "The user doesn't want to take this action",
+    "[Operation Cancelled]",
+    "aborted by user after ",
+];
+/// What Codex writes where a call failed, without an exit status.
+const FAILURES: [&str; 3] =
+    ["apply_patch verification failed", "failed to parse function arguments", "unsupported call: "];
 
 /// Sets a call's outcome from its result.
 pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
     let text = answer.text.trim();
-    if text.starts_with(REJECTED) && (answer.failed || text.contains("was rejected")) {
+    let begins_with = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
+    if text.starts_with(REJECTED) && (answer.failed || text.contains("was rejected"))
+        || begins_with(&REFUSALS)
+    {
         let said = text.split_once(REJECTED_SAID).map_or("", |(_, said)| said.trim());
         let said = said.split("\n\nNote: The user's next message").next().unwrap_or("").trim();
         call.outcome = Outcome::Rejected { said: clipped(said, ERROR_BYTES_MAX) };
         return;
     }
-    if SKIPPED.iter().any(|start| text.starts_with(start)) {
+    if begins_with(&SKIPPED) || text.starts_with("Wall time: ") && text.ends_with("\naborted by user") {
         call.outcome = Outcome::Skipped;
         return;
     }
@@ -366,7 +364,7 @@ pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
     let (printed_exit, body) =
         if is_command || answer.exit.is_none() { exit_status(text) } else { (None, text) };
     call.exit = answer.exit.or(printed_exit);
-    let failed = answer.failed || call.exit.is_some_and(|status| status != 0);
+    let failed = answer.failed || call.exit.is_some_and(|status| status != 0) || begins_with(&FAILURES);
     call.outcome = if failed { Outcome::Failed } else { Outcome::Done };
     // What was noted as a single thing gets its id from the answer: "Task #3 created".
     if let Action::Todo { items } = &mut call.action
@@ -418,6 +416,13 @@ fn exit_status(text: &str) -> (Option<i32>, &str) {
         return (wrapped.metadata.and_then(|metadata| metadata.exit_code), text);
     }
     const HEAD_BYTES: usize = 512;
+    // The reports of Gemini CLI and Qwen Code have it behind the output, which may itself speak of one.
+    if text.starts_with("Command: ") || text.starts_with("Output: ") {
+        let named = |line: &str| line.strip_prefix("Exit Code: ")?.trim().parse().ok();
+        if let Some(status) = text.lines().rev().find_map(named) {
+            return (Some(status), text);
+        }
+    }
     let head = start(text, HEAD_BYTES);
     for mark in ["Process exited with code ", "Exit code: ", "Exit Code: ", "Exit code "] {
         let Some(at) = head.find(mark).filter(|&at| at == 0 || head.as_bytes()[at - 1] == b'\n') else {
