@@ -3,17 +3,19 @@
 //!
 //! Codex records the same content up to three times: as items of the model's API (`response_item`), as events
 //! for the screen (`event_msg`), and in newer versions as completed items. This reader uses the API's items,
-//! and the others only where those are missing.
+//! and the others only where those are missing: for what a script did, for one.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
+use crate::clip::clipped;
 use crate::envelope::{UserText, classify, shell_of_person};
 use crate::json::{Fields, Moment, Number, Raw, Text, elements, parse, string_or_source, value};
+use crate::limits::{EXCERPT_BYTES_MAX, ITEMS_MAX, TEXT_BYTES_MAX};
 use crate::line::Line;
-use crate::tool::{self, Answer, action, mcp_failed, result_text};
+use crate::tool::{self, Answer, SCRIPT, action, mcp_failed, result_text};
 use crate::turn::{Action, Call, Parent, ParentKind, PromptKind, Stop};
 
 #[derive(Deserialize, Default)]
@@ -230,6 +232,7 @@ fn call(assembler: &mut Assembler, id: &str, name: &str, input: &str, at: Option
         at,
         ..Call::default()
     };
+    assembler.live.scripts |= call.tool == SCRIPT;
     assembler.call(call, None, Source { at, ..Source::default() });
     name_by_turn(assembler);
 }
@@ -323,7 +326,7 @@ fn ran_by_person(assembler: &mut Assembler, text: &str, at: Option<jiff::Timesta
 /// The same words appear as the model's input and as the host's event, before any answer.
 fn prompt(assembler: &mut Assembler, text: &str, recorded_in: RecordedIn, at: Option<jiff::Timestamp>) {
     let UserText::Words(words) = classify(text) else { return };
-    let words = crate::clip::clipped(words.trim(), crate::limits::TEXT_BYTES_MAX);
+    let words = clipped(words.trim(), TEXT_BYTES_MAX);
     // What the model is given may have context beside the words. Of two words of the person, one may begin with the other.
     let is_same = |before: &str| match recorded_in {
         RecordedIn::Input => before.contains(&words) || words.contains(before),
@@ -413,10 +416,14 @@ fn is_screen_event(kind: &str) -> bool {
 /// it.
 fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::Timestamp>) -> Line<'a> {
     let kind = item.text(&["type"]);
-    let work = !assembler.live.responses;
+    let alone = !assembler.live.responses;
+    let work = alone || assembler.live.scripts;
+    if work && matches!(kind.as_ref(), "CommandExecution" | "FileChange" | "McpToolCall") {
+        assembler.tells(SCRIPT);
+    }
     match kind.as_ref() {
         "UserMessage" => user_message(assembler, item.raw(&["content"]), None, RecordedIn::Host, at),
-        "AgentMessage" if work => reply(assembler, &result_text(item.raw(&["content"])), at),
+        "AgentMessage" if alone => reply(assembler, &result_text(item.raw(&["content"])), at),
         "CommandExecution" if work => {
             let line = item.raw(&["command"]).map_or("\"\"", serde_json::value::RawValue::get);
             let exit = item.raw(&["exit_code"]).and_then(|raw| parse::<Number>(raw.get())?.0);
@@ -438,7 +445,7 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
         }
         "Plan" => {
             let text = item.text(&["text", "content"]);
-            let action = Action::Plan { text: crate::clip::clipped(&text, crate::limits::TEXT_BYTES_MAX) };
+            let action = Action::Plan { text: clipped(&text, TEXT_BYTES_MAX) };
             entered(assembler, item, "plan", action, Answer::default(), at);
         }
         "ContextCompaction" => assembler.compaction("", Source { at, ..Source::default() }),
@@ -465,9 +472,23 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
 
 fn file_change(assembler: &mut Assembler, item: &Fields<'_>, at: Option<jiff::Timestamp>) {
     let changes = item.raw(&["changes"]).map(|changes| Fields::of(changes.get())).unwrap_or_default();
-    let paths = changes.names().take(crate::limits::ITEMS_MAX).map(tool::name).collect();
+    let (mut paths, mut written) = (Vec::new(), String::new());
+    for path in changes.names().take(ITEMS_MAX) {
+        let change = changes.raw(&[path]).map(|change| Fields::of(change.get())).unwrap_or_default();
+        let moved = change.text(&["move_path"]);
+        paths.extend([path, &moved].into_iter().filter(|path| !path.is_empty()).map(tool::name));
+        if change.text(&["type"]) == "delete" {
+            continue;
+        }
+        for line in change.text(&["unified_diff"]).lines().filter_map(|line| line.strip_prefix('+')) {
+            written.push_str(line);
+            written.push('\n');
+        }
+        written.push_str(&change.text(&["content"]));
+    }
+    let excerpt = clipped(written.trim_end(), EXCERPT_BYTES_MAX);
     let answer = answer_of(item, &["stderr", "stdout"], None);
-    entered(assembler, item, "apply_patch", Action::Edit { paths, excerpt: String::new() }, answer, at);
+    entered(assembler, item, "apply_patch", Action::Edit { paths, excerpt }, answer, at);
 }
 
 /// What came of an item, with what it printed under the first of these names.

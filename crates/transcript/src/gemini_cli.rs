@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source, hash};
 use crate::envelope::{UserText, classify, controls_the_host, is_command, without_files};
-use crate::json::{Fields, Flag, Moment, Raw, Text, has_surrogates, parse, repaired, value};
+use crate::json::{Fields, Flag, Moment, Raw, Text, elements, has_surrogates, parse, repaired, value};
 use crate::limits::LINE_BYTES_MAX;
 use crate::line::NO_TYPE;
 use crate::read::{is_object, without_bom};
@@ -255,6 +255,11 @@ fn enter<'a>(assembler: &mut Assembler, messages: impl Iterator<Item = &'a RawVa
 }
 
 fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
+    // The answers of tools are messages too, with what the host says about them.
+    let parts = message.content.map(elements).unwrap_or_default();
+    if parts.iter().any(|part| Fields::of(part.get()).raw(&["functionResponse"]).is_some()) {
+        return;
+    }
     // The displayed text is what the person typed; the sent text may include whole files.
     let shown = result_text(message.display_content);
     let text = if shown.is_empty() { result_text(message.content) } else { shown };
@@ -331,7 +336,7 @@ fn spoken(content: Raw<'_>) -> Cow<'_, str> {
 /// The output and the failure of a call, from the parts of its response.
 fn response(result: Raw<'_>) -> (String, bool) {
     let parts: Vec<&RawValue> = match result {
-        Some(raw) if raw.get().starts_with('[') => crate::json::elements(raw),
+        Some(raw) if raw.get().starts_with('[') => elements(raw),
         _ => return (result_text(result).into_owned(), false),
     };
     let mut all = String::new();

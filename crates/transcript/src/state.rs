@@ -50,6 +50,8 @@ pub struct State {
     pub(crate) turn: Option<String>,
     /// Codex: response items are present, so the same content as completed items is a repetition.
     pub(crate) responses: bool,
+    /// Codex: scripts ran. What they did is in completed items only.
+    pub(crate) scripts: bool,
 }
 
 /// A call whose result is still to come.
@@ -120,6 +122,7 @@ impl State {
             origin: None,
             turn: None,
             responses: false,
+            scripts: false,
         }
     }
 

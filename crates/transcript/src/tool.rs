@@ -197,7 +197,7 @@ fn patch(texts: &[&str]) -> Action {
 }
 
 /// Codex's tool that runs a script, which calls the other tools.
-const SCRIPT: &str = "exec";
+pub(crate) const SCRIPT: &str = "exec";
 
 /// What a script does: it changes files by a patch, runs commands, or something else.
 fn script(source: &str) -> Action {
@@ -341,8 +341,12 @@ const SKIPPED: [&str; 5] = [
     "aborted by user after ",
 ];
 /// What Codex writes where a call failed, without an exit status.
-const FAILURES: [&str; 3] =
-    ["apply_patch verification failed", "failed to parse function arguments", "unsupported call: "];
+const FAILURES: [&str; 4] = [
+    "apply_patch verification failed",
+    "failed to parse function arguments",
+    "unsupported call: ",
+    "Script failed\nWall time",
+];
 
 /// Sets a call's outcome from its result.
 pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {

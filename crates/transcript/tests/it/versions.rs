@@ -289,6 +289,9 @@ fn what_gemini_takes_out_of_its_conversation_was_said_all_the_same() {
         format!(r#"{{"id":"{id}",{at},"type":"gemini","content":"{text}","model":"g"}}"#)
     };
     let set = |messages: &[&str]| format!(r#"{{"$set":{{"messages":[{}]}}}}"#, messages.join(","));
+    let answered = format!(
+        r#"{{"id":"a",{at},"type":"user","content":[{{"functionResponse":{{"id":"c"}}}},{{"text":"[Image attached]"}}]}}"#
+    );
     let head = r#"{"sessionId":"g1","projectHash":"h"}"#.to_owned();
     let (one, did, two, more) = (user("1", "one"), model("2", "did"), user("3", "two"), model("4", "more"));
     let read = |all: &[String]| rendered(&gemini_cli::read(&lines(all.iter().map(String::as_str)), ""));
@@ -315,7 +318,8 @@ fn what_gemini_takes_out_of_its_conversation_was_said_all_the_same() {
 
     // A restored conversation has the same words under new ids.
     let restored = set(&[&user("r1", "one"), &model("r2", "did")]);
-    assert_eq!(read(&[head, one, did, two, more, restored]), ["> one", "did", "> two", "more"]);
+    let all = [head, one, did, answered, two, more, restored];
+    assert_eq!(read(&all), ["> one", "did", "> two", "more"], "and the answer of a tool is no prompt");
 }
 
 #[test]
