@@ -12,8 +12,8 @@ use crate::block::blocks;
 use crate::envelope::{self, UserText, classify, controls_the_host};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
 use crate::line::Line;
-use crate::tool::{self, Answer, action, result_text};
-use crate::turn::{Action, Call, Parent, ParentKind, PromptKind, Stop};
+use crate::tool::{self, Answer, result_text};
+use crate::turn::{Call, Parent, ParentKind, PromptKind, Stop};
 
 /// A line's fields. Others are skipped without building a value.
 #[derive(Deserialize, Default)]
@@ -202,15 +202,9 @@ fn assistant(assembler: &mut Assembler, record: &Record<'_>, message: Message<'_
             "text" if sidechain || is_placeholder(block.text.as_str()) => {}
             "text" => assembler.reply(block.text.as_str(), id, source),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let name = block.name.as_str();
-                let call = Call {
-                    id: block.id.owned().unwrap_or_default(),
-                    tool: tool::name(name),
-                    action: action(name, block.input.map_or("", serde_json::value::RawValue::get)),
-                    at: record.timestamp.0,
-                    delegated: sidechain,
-                    ..Call::default()
-                };
+                let input = tool::source(block.input);
+                let call = tool::call(block.id.as_str(), block.name.as_str(), input, record.timestamp.0);
+                let call = Call { delegated: sidechain, ..call };
                 assembler.call(call, id, source);
             }
             _ => {}
@@ -291,14 +285,7 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
             assembler.prompt(&command, PromptKind::Command, source);
         }
         UserText::Shell(line) => {
-            let call = Call {
-                id: record.uuid.owned().unwrap_or_default(),
-                tool: "!".to_owned(),
-                action: Action::Command { line: tool::name(&line) },
-                at: record.timestamp.0,
-                ..Call::default()
-            };
-            assembler.call(call, None, source);
+            assembler.call(tool::typed(record.uuid.as_str(), &line, record.timestamp.0), None, source);
         }
         UserText::ShellOutput(text) => {
             let answer = Answer { text, failed: false, exit: None };

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::assemble::{Assembler, Source};
 use crate::clip::clipped;
 use crate::envelope::{UserText, classify, shell_of_person};
-use crate::json::{Fields, Moment, Number, Raw, Text, elements, parse, string_or_source, value};
+use crate::json::{Fields, Moment, Number, Raw, Text, elements, string_or_source, value};
 use crate::limits::{EXCERPT_BYTES_MAX, ITEMS_MAX, TEXT_BYTES_MAX};
 use crate::line::Line;
 use crate::tool::{self, Answer, SCRIPT, action, mcp_failed, result_text};
@@ -179,28 +179,16 @@ fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<j
         },
         "function_call" | "custom_tool_call" => {
             assembler.live.responses = true;
-            let input = item.arguments.or(item.input).map_or("", serde_json::value::RawValue::get);
+            let input = tool::source(item.arguments.or(item.input));
             call(assembler, id, item.name.as_str(), input, at);
         }
         "local_shell_call" => {
             assembler.live.responses = true;
-            call(
-                assembler,
-                id,
-                "local_shell_call",
-                item.action.map_or("", serde_json::value::RawValue::get),
-                at,
-            );
+            call(assembler, id, "local_shell_call", tool::source(item.action), at);
         }
         "web_search_call" => {
             assembler.live.responses = true;
-            call(
-                assembler,
-                id,
-                "web_search_call",
-                item.action.map_or("", serde_json::value::RawValue::get),
-                at,
-            );
+            call(assembler, id, "web_search_call", tool::source(item.action), at);
             assembler.result(id, Answer::default(), source);
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
@@ -225,13 +213,7 @@ fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<j
 }
 
 fn call(assembler: &mut Assembler, id: &str, name: &str, input: &str, at: Option<jiff::Timestamp>) {
-    let call = Call {
-        id: tool::name(id),
-        tool: tool::name(name),
-        action: action(name, input),
-        at,
-        ..Call::default()
-    };
+    let call = tool::call(id, name, input, at);
     assembler.live.scripts |= call.tool == SCRIPT;
     assembler.call(call, None, Source { at, ..Source::default() });
     name_by_turn(assembler);
@@ -315,9 +297,7 @@ fn is_hosts(kind: &str) -> bool {
 /// A command that the person ran stands in the user's role, with its output.
 fn ran_by_person(assembler: &mut Assembler, text: &str, at: Option<jiff::Timestamp>) -> bool {
     let Some((line, result)) = shell_of_person(text) else { return false };
-    let line = tool::name(line);
-    let id = format!("! {line}");
-    let call = Call { id, tool: "!".to_owned(), action: Action::Command { line }, at, ..Call::default() };
+    let call = tool::typed(&format!("! {line}"), line, at);
     let answer = Answer { text: result.into(), failed: false, exit: None };
     assembler.answered(call, answer, None, Source { at, ..Source::default() });
     true
@@ -426,15 +406,13 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
         "AgentMessage" if alone => reply(assembler, &result_text(item.raw(&["content"])), at),
         "CommandExecution" if work => {
             let line = item.raw(&["command"]).map_or("\"\"", serde_json::value::RawValue::get);
-            let exit = item.raw(&["exit_code"]).and_then(|raw| parse::<Number>(raw.get())?.0);
-            let exit = exit.and_then(|exit| i32::try_from(exit).ok());
-            let answer = answer_of(item, &["aggregated_output", "stdout"], exit);
+            let answer = answer_of(item, &["aggregated_output", "stdout"], item.status("exit_code"));
             finished(assembler, item, "exec_command", &format!("{{\"command\":{line}}}"), answer, at);
         }
         "FileChange" if work => file_change(assembler, item, at),
         "McpToolCall" if work => {
             let name = format!("mcp__{}__{}", item.text(&["server"]), item.text(&["tool"]));
-            let input = item.raw(&["arguments"]).map_or("", serde_json::value::RawValue::get);
+            let input = tool::source(item.raw(&["arguments"]));
             let result = item.raw(&["result"]);
             // It is a text, or an object with a message.
             let error = item.raw(&["error"]).map(|error| Fields::of(error.get()).text(&["message"]));

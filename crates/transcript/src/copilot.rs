@@ -6,7 +6,7 @@ use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
 use crate::line::Line;
-use crate::tool::{self, Answer, action, result_text};
+use crate::tool::{self, Answer, result_text};
 use crate::turn::{Call, PromptKind, Stop};
 
 #[derive(Deserialize, Default)]
@@ -146,16 +146,8 @@ fn call(assembler: &mut Assembler, id: &str, name: &str, input: Raw<'_>, by: Cal
     if name.is_empty() || name == "report_intent" {
         return;
     }
-    let input = input.map_or("", serde_json::value::RawValue::get);
-    let call = Call {
-        id: tool::name(id),
-        tool: tool::name(name),
-        action: action(name, input),
-        at: by.source.at,
-        delegated: by.delegated,
-        ..Call::default()
-    };
-    assembler.call(call, by.message, by.source);
+    let call = tool::call(id, name, tool::source(input), by.source.at);
+    assembler.call(Call { delegated: by.delegated, ..call }, by.message, by.source);
 }
 
 fn is_success(data: &Fields<'_>) -> bool {

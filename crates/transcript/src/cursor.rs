@@ -10,8 +10,8 @@ use crate::envelope::{UserText, after_host_element, classify, element, without_l
 use crate::json::{Raw, Text, value};
 use crate::line::Line;
 use crate::state::{Batch, State};
-use crate::tool::{self, Answer, action, result_text};
-use crate::turn::{Call, PromptKind};
+use crate::tool::{self, Answer, result_text};
+use crate::turn::PromptKind;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -100,14 +100,8 @@ fn assistant(assembler: &mut Assembler, content: Raw<'_>) {
         match block.kind.as_str() {
             "text" => assembler.reply(block.text.as_str(), None, Source::default()),
             "tool_use" => {
-                let name = block.name.as_str();
-                let input = block.input.map_or("", serde_json::value::RawValue::get);
-                let call = Call {
-                    id: tool::name(block.id.as_str()),
-                    tool: tool::name(name),
-                    action: action(name, input),
-                    ..Call::default()
-                };
+                let input = tool::source(block.input);
+                let call = tool::call(block.id.as_str(), block.name.as_str(), input, None);
                 assembler.call(call, None, Source::default());
             }
             _ => {}

@@ -16,8 +16,8 @@ use crate::limits::LINE_BYTES_MAX;
 use crate::line::NO_TYPE;
 use crate::read::{is_object, without_bom};
 use crate::state::{Batch, State};
-use crate::tool::{self, Answer, action, result_text};
-use crate::turn::{Agent, Call, Parent, ParentKind, PromptKind, Stop};
+use crate::tool::{self, Answer, result_text};
+use crate::turn::{Agent, Parent, ParentKind, PromptKind, Stop};
 
 /// A whole session, as one document or as its first line.
 #[derive(Deserialize, Default)]
@@ -290,14 +290,8 @@ fn gemini(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) 
     }
     assembler.reply(&spoken(message.content), None, source);
     for one in message.tool_calls.iter().flatten() {
-        let name = one.name.as_str();
-        let call = Call {
-            id: tool::name(one.id.as_str()),
-            tool: tool::name(name),
-            action: action(name, one.args.map_or("", RawValue::get)),
-            at: one.timestamp.0.or(message.timestamp.0),
-            ..Call::default()
-        };
+        let at = one.timestamp.0.or(message.timestamp.0);
+        let call = tool::call(one.id.as_str(), one.name.as_str(), tool::source(one.args), at);
         let (text, failed) = response(one.result);
         match one.status.as_str() {
             "cancelled" => {

@@ -3,14 +3,13 @@
 //! always read whole, and the caller replaces everything that came from it before.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Number, Raw, Text, parse, value};
 use crate::state::{Batch, State};
-use crate::tool::{self, Answer, action, result_text};
-use crate::turn::{Action, Agent, Call, Parent, ParentKind, PromptKind, Stop};
+use crate::tool::{self, Answer, result_text};
+use crate::turn::{Agent, Parent, ParentKind, PromptKind, Stop};
 
 /// A row of `session` or `session_v2`. Columns that a version does not have are `None`.
 #[derive(Debug, Clone, Default)]
@@ -127,12 +126,6 @@ struct ToolState<'a> {
     error: Raw<'a>,
     #[serde(borrow)]
     metadata: Raw<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Metadata {
-    exit: Number,
 }
 
 /// What an entry of 2.x may have.
@@ -320,15 +313,9 @@ fn touched(assembler: &mut Assembler, files: Raw<'_>) {
 
 fn called(assembler: &mut Assembler, name: &str, id: &str, state: Raw<'_>, source: Source<'_>) {
     let state: ToolState<'_> = value(state);
-    let call = Call {
-        id: tool::name(id),
-        tool: tool::name(name),
-        action: action(name, state.input.map_or("", RawValue::get)),
-        at: source.at,
-        ..Call::default()
-    };
+    let call = tool::call(id, name, tool::source(state.input), source.at);
     // Only the metadata has a command's exit status; a call of an unknown tool is stored as completed.
-    let exit = value::<Metadata>(state.metadata).exit.0.and_then(|exit| i32::try_from(exit).ok());
+    let exit = state.metadata.and_then(|metadata| Fields::of(metadata.get()).status("exit"));
     let failed = state.status.as_str() == "error" || name == "invalid";
     match state.status.as_str() {
         "completed" | "error" => {
@@ -376,21 +363,9 @@ fn entry_v2(assembler: &mut Assembler, row: &EntryRow, entry: &Entry<'_>, source
         }
         // A command that the person ran.
         "shell" => {
-            let line = tool::name(entry.command.as_str());
-            let call = Call {
-                id: row.id.clone(),
-                tool: "!".to_owned(),
-                action: Action::Command { line },
-                at: source.at,
-                ..Call::default()
-            };
-            let exit = entry.exit.0.and_then(|exit| i32::try_from(exit).ok());
-            assembler.answered(
-                call,
-                Answer { text: result_text(entry.output), failed: false, exit },
-                None,
-                source,
-            );
+            let call = tool::typed(&row.id, entry.command.as_str(), source.at);
+            let answer = Answer { text: result_text(entry.output), failed: false, exit: entry.exit.status() };
+            assembler.answered(call, answer, None, source);
         }
         "compaction" if entry.status.as_str() == "failed" => {}
         "compaction" => assembler.compaction(entry.summary.as_str(), source),

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::clip::{clipped, first_line, start, whole_start};
 use crate::json::{Fields, Flag, Raw, Text, parse, string_or_source, value};
@@ -153,6 +155,22 @@ pub(crate) fn action(tool: &str, raw: &str) -> Action {
     }
 }
 
+/// A call of a tool, before its result.
+pub(crate) fn call(id: &str, tool: &str, input: &str, at: Option<Timestamp>) -> Call {
+    Call { id: name(id), tool: name(tool), action: action(tool, input), at, ..Call::default() }
+}
+
+/// A command that the person ran, before its result.
+pub(crate) fn typed(id: &str, line: &str, at: Option<Timestamp>) -> Call {
+    let action = Action::Command { line: name(line) };
+    Call { id: name(id), tool: "!".to_owned(), action, at, ..Call::default() }
+}
+
+/// The source of an input; empty where there is none.
+pub(crate) fn source(raw: Raw<'_>) -> &str {
+    raw.map_or("", RawValue::get)
+}
+
 pub(crate) fn name(text: &str) -> String {
     whole_start(text, NAME_BYTES_MAX).to_owned()
 }
@@ -274,7 +292,7 @@ fn todo(input: &Fields<'_>) -> Action {
         status: name(&fields.text(&["status"])),
     };
     let listed = input.list(&["todos", "plan", "items"]).into_iter().take(ITEMS_MAX);
-    let of_list = |one: &serde_json::value::RawValue| {
+    let of_list = |one: &RawValue| {
         item(&Fields::of(one.get()), &["id"], &["content", "step", "description", "text", "title"])
     };
     let mut items: Vec<Todo> = listed.map(of_list).collect();
@@ -286,7 +304,7 @@ fn todo(input: &Fields<'_>) -> Action {
 }
 
 fn questions(input: &Fields<'_>) -> Vec<Question> {
-    let option = |raw: &serde_json::value::RawValue| {
+    let option = |raw: &RawValue| {
         let label = Fields::of(raw.get()).text(&["label", "value", "title"]);
         name(&if label.is_empty() { string_or_source(raw) } else { label })
     };
@@ -405,19 +423,9 @@ fn without_tags(text: &str) -> &str {
 
 /// The exit status that hosts write before or around an output, and the output itself.
 fn exit_status(text: &str) -> (Option<i32>, &str) {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Wrapped {
-        metadata: Option<Metadata>,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Metadata {
-        exit_code: Option<i32>,
-    }
     if text.starts_with('{') {
-        let wrapped: Wrapped = parse(text).unwrap_or_default();
-        return (wrapped.metadata.and_then(|metadata| metadata.exit_code), text);
+        let metadata = Fields::of(text).raw(&["metadata"]).map(|raw| Fields::of(raw.get()));
+        return (metadata.and_then(|metadata| metadata.status("exit_code")), text);
     }
     const HEAD_BYTES: usize = 512;
     // The reports of Gemini CLI and Qwen Code have it behind the output, which may itself speak of one.
@@ -665,7 +673,7 @@ mod tests {
             ("null", ""),
             ("7", ""),
         ] {
-            let raw: Box<serde_json::value::RawValue> = serde_json::from_str(raw).expect(raw);
+            let raw: Box<RawValue> = serde_json::from_str(raw).expect(raw);
             assert_eq!(result_text(Some(&raw)), want);
         }
     }

@@ -441,20 +441,27 @@ fn an_arrangement_is_accepted_and_taken_back_whole() {
     with_service(async |service| {
         let (_, _, waiting) = arranged(&service).await;
         assert_eq!(rendered(&service).await, [], "it waits");
-        service.distilling.undo_arrangement(&waiting.id).await.unwrap_err();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Undone).await.unwrap_err();
         let before = service.memories.handbook(Some(&project())).await.unwrap().1;
-        let (accepted, changed) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
+        let (accepted, changed) =
+            service.distilling.decide_arrangement(&waiting.id, ArrangementState::Accepted).await.unwrap();
         assert!(
-            changed && !service.distilling.accept_arrangement(&waiting.id).await.unwrap().1,
+            changed
+                && !service
+                    .distilling
+                    .decide_arrangement(&waiting.id, ArrangementState::Accepted)
+                    .await
+                    .unwrap()
+                    .1,
             "twice is once"
         );
         assert_eq!(accepted.operations, waiting.operations);
         let whole = rendered(&service).await;
         assert!(whole[0].content.contains("## Order") && !whole[0].content.contains("all of them"));
         assert_eq!(whole[0].taint.origin, Origin::Transcript);
-        service.distilling.reject_arrangement(&waiting.id).await.unwrap_err();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Rejected).await.unwrap_err();
 
-        service.distilling.undo_arrangement(&waiting.id).await.unwrap();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Undone).await.unwrap();
         let texts = |all: &[Memory]| all.iter().map(|one| one.content.clone()).collect::<Vec<_>>();
         let undone = texts(&rendered(&service).await);
         assert_eq!(undone, before.iter().map(|one| one.content.clone()).collect::<Vec<_>>());
@@ -470,7 +477,7 @@ fn an_arrangement_is_accepted_and_taken_back_whole() {
 fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
     with_service(async |service| {
         let (past, memories, waiting) = arranged(&service).await;
-        service.distilling.accept_arrangement(&waiting.id).await.unwrap();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Accepted).await.unwrap();
         let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
         service.memories.update(&caller(), &memories[0], patch).await.unwrap();
         let whole = rendered(&service).await;
@@ -532,7 +539,7 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
 fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
     with_service(async |service| {
         let (_, memories, waiting) = arranged(&service).await;
-        service.distilling.accept_arrangement(&waiting.id).await.unwrap();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Accepted).await.unwrap();
         let before = rendered(&service).await;
         service.memories.purge(&caller(), &memories[1], Vec::new()).await.unwrap();
         let after = rendered(&service).await;
@@ -549,7 +556,8 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
     with_service(async |service| {
         let (_, memories, waiting) = arranged(&service).await;
         service.memories.delete(&caller(), &memories[0]).await.unwrap();
-        let (accepted, _) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
+        let (accepted, _) =
+            service.distilling.decide_arrangement(&waiting.id, ArrangementState::Accepted).await.unwrap();
         assert_eq!(accepted.operations.len(), 2);
         // In the handbook of all projects, items without a topic are shown, and not saved for every project to find.
         assert_eq!(service.memories.handbook(None).await.unwrap().1.len(), 2);
