@@ -10,9 +10,10 @@ use serde_json::json;
 use super::super::marks::{print_marks, repeating};
 use super::super::selection::ProjectArgs;
 use super::super::{CommandContext, Outcome, suggest, within};
+use crate::answer::{Received, history::Facts};
 use crate::answer::{
-    Received, Text,
-    history::{Exchange, Fact, Facts, Status, Whole},
+    Text,
+    history::{Exchange, Fact, Status, Whole},
     observation::Observation,
     of,
 };
