@@ -182,7 +182,9 @@ fn candidate_row(candidate: &Candidate, session: &PastSession) -> distil::Candid
 
 pub(super) async fn accept(call: &mut Call) -> AnswerTo<of::DistilAccept> {
     let id = match proposal(call)? {
-        Proposal::Arrangement(id) => return handbook_ops::accept(call, &id).await,
+        Proposal::Arrangement(id) => {
+            return handbook_ops::decide(call, &id, ArrangementState::Accepted).await;
+        }
         Proposal::Candidate(id) => id,
     };
     let decided = call.service.distilling.accept_candidate(&call.caller, &id).await?;
@@ -191,7 +193,9 @@ pub(super) async fn accept(call: &mut Call) -> AnswerTo<of::DistilAccept> {
 
 pub(super) async fn reject(call: &mut Call) -> AnswerTo<of::DistilReject> {
     let id = match proposal(call)? {
-        Proposal::Arrangement(id) => return handbook_ops::reject(call, &id).await,
+        Proposal::Arrangement(id) => {
+            return handbook_ops::decide(call, &id, ArrangementState::Rejected).await;
+        }
         Proposal::Candidate(id) => id,
     };
     let decided = call.service.distilling.reject_candidate(&id).await?;

@@ -12,7 +12,9 @@ use crate::answer::{Text, distil, of};
 use cerebro_core::distil::handbook::{Rendered, owner};
 use cerebro_core::distil::operations::{Handbook, Position};
 use cerebro_core::distil::skill::Skill;
-use cerebro_core::domain::{Arrangement, ArrangementId, ItemOperation, Memory, MemoryId, Project};
+use cerebro_core::domain::{
+    Arrangement, ArrangementId, ArrangementState, ItemOperation, Memory, MemoryId, Project,
+};
 use cerebro_core::text;
 
 /// The project of the handbook; `None` for that of all projects.
@@ -91,28 +93,24 @@ pub(super) async fn skills(call: &mut Call) -> AnswerTo<of::DistilSkills> {
 pub(super) async fn undo(call: &mut Call) -> AnswerTo<of::DistilUndo> {
     let given = call.arguments.needed("id")?;
     let id = ArrangementId::parse(&given).map_err(ArgumentError::unread("id", &given))?;
-    let (arrangement, changed) = call.service.distilling.undo_arrangement(&id).await?;
-    Ok(decided(&arrangement, if changed { "undone" } else { "unchanged" }))
+    decide(call, &id, ArrangementState::Undone).await
 }
 
-pub(super) async fn accept(call: &mut Call, id: &ArrangementId) -> AnswerTo<of::DistilAccept> {
-    let (arrangement, changed) = call.service.distilling.accept_arrangement(id).await?;
-    Ok(decided(&arrangement, if changed { "accepted" } else { "unchanged" }))
-}
-
-pub(super) async fn reject(call: &mut Call, id: &ArrangementId) -> AnswerTo<of::DistilReject> {
-    let (arrangement, changed) = call.service.distilling.reject_arrangement(id).await?;
-    Ok(decided(&arrangement, if changed { "rejected" } else { "unchanged" }))
-}
-
-fn decided(arrangement: &Arrangement, outcome: &str) -> distil::Decided {
-    distil::Decided {
+/// Accepts, rejects or undoes an arrangement.
+pub(super) async fn decide(
+    call: &mut Call,
+    id: &ArrangementId,
+    wanted: ArrangementState,
+) -> AnswerTo<of::DistilUndo> {
+    let (arrangement, changed) = call.service.distilling.decide_arrangement(id, wanted).await?;
+    let outcome = if changed { wanted.as_str() } else { "unchanged" };
+    Ok(distil::Decided {
         id: Text::of(arrangement.id),
         outcome: outcome.into(),
-        title: title(arrangement).into(),
+        title: title(&arrangement).into(),
         memory: None,
         saved: None,
-    }
+    })
 }
 
 fn title(arrangement: &Arrangement) -> String {

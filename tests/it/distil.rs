@@ -371,9 +371,17 @@ fn projects_that_may_have_been_meant_are_named() {
     let project =
         home.json(&["distil", "run", "--dry-run"])["sessions"][0]["project"].as_str().unwrap().to_owned();
     let meant = format!("{project}x");
-    for command in
-        [&["distil", "run", "--dry-run"][..], &["distil", "run"], &["distil", "review"], &["history", "show"]]
-    {
+    for command in [
+        &["distil", "run", "--dry-run"][..],
+        &["distil", "run"],
+        &["distil", "review"],
+        &["history", "show"],
+        &["history", "search", "anything"],
+        &["history", "files", "a.rs"],
+        &["history", "blame", "a.rs"],
+        &["history", "how", "make"],
+        &["history", "fix", "undefined"],
+    ] {
         let ran = home.run(&[command, &["--project", meant.as_str()][..]].concat());
         assert!(ran.stderr.contains(&format!("did you mean `{project}` (1)?")), "{ran:?}");
     }

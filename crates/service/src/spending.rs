@@ -11,6 +11,22 @@ pub(crate) struct Spending {
     base: Base,
 }
 
+/// Where requests are charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Account {
+    /// All requests to metered providers.
+    Metered,
+    /// Those of distilling, to any provider.
+    Distilling,
+}
+
+/// What an account was charged for a request that is under way.
+pub(crate) struct Charge {
+    pub(crate) account: Account,
+    day: String,
+    most: Spent,
+}
+
 impl Spending {
     pub(crate) fn new(base: &Base) -> Self {
         Self { base: base.clone() }
@@ -22,7 +38,7 @@ impl Spending {
         if budget == Budget::default() {
             return true;
         }
-        match self.spent_today().await {
+        match self.today(Account::Metered).await {
             Ok(spent) => budget.allows(spent, tokens),
             Err(error) => {
                 tracing::warn!(%error, "what was spent today cannot be read; nothing more is spent");
@@ -31,49 +47,58 @@ impl Spending {
         }
     }
 
-    /// Adds to what was spent today with a model, `provider/name`.
+    /// Adds to what was spent today with a model of a metered provider, `provider/name`.
     pub(crate) async fn note_spent(&self, model: &str, spent: Spent) {
-        if let Err(error) = self.base.store.spending().add(&self.today(), model, spent).await {
+        if let Err(error) = self.base.store.spending().add(&self.day_of(Account::Metered), model, spent).await
+        {
             tracing::warn!(%error, "what was spent could not be noted");
         }
     }
 
-    /// What was spent today with all metered providers.
-    pub(crate) async fn spent_today(&self) -> Result<Spent, ServiceError> {
-        Ok(self.base.store.spending().on_day(&self.today()).await?)
+    /// What was spent today on an account.
+    pub(crate) async fn today(&self, account: Account) -> Result<Spent, ServiceError> {
+        Ok(self.base.store.spending().on_day(&self.day_of(account)).await?)
     }
 
-    /// What distilling cost today, with all providers. It has a budget of its own.
-    pub(crate) async fn distil_spent_today(&self) -> Result<Spent, ServiceError> {
-        Ok(self.base.store.spending().on_day(&self.distil_ledger()).await?)
-    }
-
-    /// Charges a request that is about to be made to today's account of distilling. Returns the account, for
-    /// [`Self::correct`].
+    /// Charges today's account the most that a request may cost, before it is made. `None`, and no charge, if that is beyond the
+    /// budget: what others charged in the meantime counts.
     ///
     /// # Errors
     /// A failing store: then nothing may be asked.
-    pub(crate) async fn note_distilled(&self, model: &str, tokens: u64) -> Result<String, ServiceError> {
-        let account = self.distil_ledger();
-        self.base.store.spending().add(&account, model, Spent { requests: 1, tokens }).await?;
-        Ok(account)
+    pub(crate) async fn charge(
+        &self,
+        account: Account,
+        model: &str,
+        most: Spent,
+        budget: Budget,
+    ) -> Result<Option<Charge>, ServiceError> {
+        let charge = Charge { account, day: self.day_of(account), most };
+        self.base.store.spending().add(&charge.day, model, most).await?;
+        let all = self.base.store.spending().on_day(&charge.day).await?;
+        let others = Spent {
+            tokens: all.tokens.saturating_sub(most.tokens),
+            requests: all.requests.saturating_sub(most.requests),
+        };
+        if budget.allows(others, most.tokens) {
+            return Ok(Some(charge));
+        }
+        self.settle(charge, model, Spent::default()).await;
+        Ok(None)
     }
 
-    /// Corrects an account once the cost of a request is known. `noted` tokens were charged before.
-    pub(crate) async fn correct(&self, account: &str, model: &str, noted: u64, cost: u64) {
-        let more = i64::try_from(i128::from(cost) - i128::from(noted)).unwrap_or(i64::MAX);
-        if let Err(error) = self.base.store.spending().correct(account, model, more).await {
+    /// Replaces a charge by what was spent.
+    pub(crate) async fn settle(&self, Charge { day, most, .. }: Charge, model: &str, cost: Spent) {
+        if let Err(error) = self.base.store.spending().correct(&day, model, most, cost).await {
             tracing::warn!(%error, "what was spent could not be noted");
         }
     }
 
-    /// The account of distilling for the day.
-    fn distil_ledger(&self) -> String {
-        format!("distil {}", self.today())
-    }
-
-    /// The day whose budget counts, in UTC.
-    fn today(&self) -> String {
-        self.base.now().strftime("%Y-%m-%d").to_string()
+    /// The name of today's account. A day is one in UTC.
+    fn day_of(&self, account: Account) -> String {
+        let day = self.base.now().strftime("%Y-%m-%d").to_string();
+        match account {
+            Account::Metered => day,
+            Account::Distilling => format!("distil {day}"),
+        }
     }
 }

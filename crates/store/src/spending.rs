@@ -21,9 +21,10 @@ impl Spending<'_> {
         self.add_up(day, model, signed(spent.tokens), signed(spent.requests)).await
     }
 
-    /// Corrects the tokens of a request that was noted by [`Self::add`] before it was known what it costs.
-    pub async fn correct(self, day: &str, model: &str, tokens: i64) -> Result<(), StoreError> {
-        self.add_up(day, model, tokens, 0).await
+    /// Corrects what was noted by [`Self::add`] before it was known what it costs.
+    pub async fn correct(self, day: &str, model: &str, noted: Spent, cost: Spent) -> Result<(), StoreError> {
+        let more = |noted, cost| signed(cost).saturating_sub(signed(noted));
+        self.add_up(day, model, more(noted.tokens, cost.tokens), more(noted.requests, cost.requests)).await
     }
 
     async fn add_up(self, day: &str, model: &str, tokens: i64, requests: i64) -> Result<(), StoreError> {

@@ -100,7 +100,7 @@ fn read_one(path: &Path, bytes: &[u8]) -> Option<Batch> {
     Some(match agent(path, bytes)? {
         Agent::GeminiCli => gemini_cli::read(bytes, ""),
         Agent::Cursor if path.extension().is_some_and(|extension| extension == "txt") => {
-            cursor::read_text(&String::from_utf8_lossy(bytes), name)
+            cursor::read_text(&String::from_utf8_lossy(bytes), &State::new(Agent::Cursor, name))
         }
         agent => read_to_end(bytes, &State::new(agent, "")),
     })

@@ -278,6 +278,15 @@ impl Assembler {
         self.done.push(exchange);
     }
 
+    /// The host reports what the last call of a tool did, so what the call itself says of that counts no more.
+    pub(crate) fn tells(&mut self, tool: &str) {
+        let turns = self.open.back_mut().into_iter().flat_map(|open| open.exchange.turns.iter_mut().rev());
+        let mut calls = turns.filter_map(|turn| if let Turn::Call(call) = turn { Some(call) } else { None });
+        if let Some(call) = calls.find(|call| call.tool == tool) {
+            call.action = Action::default();
+        }
+    }
+
     /// A call with its answer, from hosts that write both at once.
     pub(crate) fn answered(
         &mut self,

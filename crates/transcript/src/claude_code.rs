@@ -12,8 +12,8 @@ use crate::block::blocks;
 use crate::envelope::{self, UserText, classify, controls_the_host};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
 use crate::line::Line;
-use crate::tool::{self, Answer, action, result_text};
-use crate::turn::{Action, Call, Parent, ParentKind, PromptKind, Stop};
+use crate::tool::{self, Answer, result_text};
+use crate::turn::{Call, Parent, ParentKind, PromptKind, Stop};
 
 /// A line's fields. Others are skipped without building a value.
 #[derive(Deserialize, Default)]
@@ -59,26 +59,11 @@ struct Message<'a> {
 }
 
 /// Known types of records without content of their own.
-const NOISE: [&str; 19] = [
-    "progress",
-    "queue-operation",
-    "last-prompt",
-    "permission-mode",
-    "mode",
-    "cost-state",
-    "agent-name",
-    "agent-color",
-    "agent-setting",
-    "tag",
-    "worktree-state",
-    "bridge-session",
-    "marble-origami-commit",
-    "marble-origami-snapshot",
-    "content-replacement",
-    "speculation-accept",
-    "attribution-snapshot",
-    "task-summary",
-    "atis-latch",
+const NOISE: [&str; 21] = [
+    "progress", "queue-operation", "last-prompt", "permission-mode", "mode", "cost-state", "agent-name",
+    "agent-color", "agent-setting", "tag", "worktree-state", "bridge-session", "fork-context-ref",
+    "isolation-latch", "relocated", "frame-link", "content-replacement", "speculation-accept",
+    "attribution-snapshot", "task-summary", "atis-latch",
 ];
 
 /// The host's own sub-agents: they replay the whole conversation to summarise it or to guess the next prompt.
@@ -194,15 +179,9 @@ fn assistant(assembler: &mut Assembler, record: &Record<'_>, message: Message<'_
             "text" if sidechain || is_placeholder(block.text.as_str()) => {}
             "text" => assembler.reply(block.text.as_str(), id, source),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let name = block.name.as_str();
-                let call = Call {
-                    id: block.id.owned().unwrap_or_default(),
-                    tool: tool::name(name),
-                    action: action(name, block.input.map_or("", serde_json::value::RawValue::get)),
-                    at: record.timestamp.0,
-                    delegated: sidechain,
-                    ..Call::default()
-                };
+                let input = tool::source(block.input);
+                let call = tool::call(block.id.as_str(), block.name.as_str(), input, record.timestamp.0);
+                let call = Call { delegated: sidechain, ..call };
                 assembler.call(call, id, source);
             }
             _ => {}
@@ -283,14 +262,7 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
             assembler.prompt(&command, PromptKind::Command, source);
         }
         UserText::Shell(line) => {
-            let call = Call {
-                id: record.uuid.owned().unwrap_or_default(),
-                tool: "!".to_owned(),
-                action: Action::Command { line: tool::name(&line) },
-                at: record.timestamp.0,
-                ..Call::default()
-            };
-            assembler.call(call, None, source);
+            assembler.call(tool::typed(record.uuid.as_str(), &line, record.timestamp.0), None, source);
         }
         UserText::ShellOutput(text) => {
             let answer = Answer { text, failed: false, exit: None };
@@ -376,8 +348,9 @@ fn host_record<'a>(assembler: &mut Assembler, record: Record<'a>) -> Line<'a> {
         "pr-link" => assembler
             .pull_request(record.pr_url.as_str(), Source { at: record.timestamp.0, ..Source::default() }),
         kind if NOISE.contains(&kind)
-            || kind.starts_with("api-request")
-            || kind.starts_with("file-history") => {}
+            || ["api-request", "file-history", "marble-origami"]
+                .iter()
+                .any(|family| kind.starts_with(family)) => {}
         _ => return Line::unknown(record.kind),
     }
     Line::Known

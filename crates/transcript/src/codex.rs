@@ -3,17 +3,19 @@
 //!
 //! Codex records the same content up to three times: as items of the model's API (`response_item`), as events
 //! for the screen (`event_msg`), and in newer versions as completed items. This reader uses the API's items,
-//! and the others only where those are missing.
+//! and the others only where those are missing: for what a script did, for one.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
+use crate::clip::clipped;
 use crate::envelope::{UserText, classify, shell_of_person};
-use crate::json::{Fields, Moment, Number, Raw, Text, elements, parse, string_or_source, value};
+use crate::json::{Fields, Moment, Number, Raw, Text, elements, string_or_source, value};
+use crate::limits::{EXCERPT_BYTES_MAX, ITEMS_MAX, TEXT_BYTES_MAX};
 use crate::line::Line;
-use crate::tool::{self, Answer, action, mcp_failed, result_text};
+use crate::tool::{self, Answer, SCRIPT, action, mcp_failed, result_text};
 use crate::turn::{Action, Call, Parent, ParentKind, PromptKind, Stop};
 
 #[derive(Deserialize, Default)]
@@ -164,28 +166,16 @@ fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<j
         },
         "function_call" | "custom_tool_call" => {
             assembler.live.responses = true;
-            let input = item.arguments.or(item.input).map_or("", serde_json::value::RawValue::get);
+            let input = tool::source(item.arguments.or(item.input));
             call(assembler, id, item.name.as_str(), input, at);
         }
         "local_shell_call" => {
             assembler.live.responses = true;
-            call(
-                assembler,
-                id,
-                "local_shell_call",
-                item.action.map_or("", serde_json::value::RawValue::get),
-                at,
-            );
+            call(assembler, id, "local_shell_call", tool::source(item.action), at);
         }
         "web_search_call" => {
             assembler.live.responses = true;
-            call(
-                assembler,
-                id,
-                "web_search_call",
-                item.action.map_or("", serde_json::value::RawValue::get),
-                at,
-            );
+            call(assembler, id, "web_search_call", tool::source(item.action), at);
             assembler.result(id, Answer::default(), source);
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
@@ -210,13 +200,8 @@ fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<j
 }
 
 fn call(assembler: &mut Assembler, id: &str, name: &str, input: &str, at: Option<jiff::Timestamp>) {
-    let call = Call {
-        id: tool::name(id),
-        tool: tool::name(name),
-        action: action(name, input),
-        at,
-        ..Call::default()
-    };
+    let call = tool::call(id, name, input, at);
+    assembler.live.scripts |= call.tool == SCRIPT;
     assembler.call(call, None, Source { at, ..Source::default() });
     name_by_turn(assembler);
 }
@@ -299,9 +284,7 @@ fn is_hosts(kind: &str) -> bool {
 /// A command that the person ran stands in the user's role, with its output.
 fn ran_by_person(assembler: &mut Assembler, text: &str, at: Option<jiff::Timestamp>) -> bool {
     let Some((line, result)) = shell_of_person(text) else { return false };
-    let line = tool::name(line);
-    let id = format!("! {line}");
-    let call = Call { id, tool: "!".to_owned(), action: Action::Command { line }, at, ..Call::default() };
+    let call = tool::typed(&format!("! {line}"), line, at);
     let answer = Answer { text: result.into(), failed: false, exit: None };
     assembler.answered(call, answer, None, Source { at, ..Source::default() });
     true
@@ -310,7 +293,7 @@ fn ran_by_person(assembler: &mut Assembler, text: &str, at: Option<jiff::Timesta
 /// The same words appear as the model's input and as the host's event, before any answer.
 fn prompt(assembler: &mut Assembler, text: &str, recorded_in: RecordedIn, at: Option<jiff::Timestamp>) {
     let UserText::Words(words) = classify(text) else { return };
-    let words = crate::clip::clipped(words.trim(), crate::limits::TEXT_BYTES_MAX);
+    let words = clipped(words.trim(), TEXT_BYTES_MAX);
     // What the model is given may have context beside the words. Of two words of the person, one may begin with the other.
     let is_same = |before: &str| match recorded_in {
         RecordedIn::Input => before.contains(&words) || words.contains(before),
@@ -400,21 +383,23 @@ fn is_screen_event(kind: &str) -> bool {
 /// it.
 fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::Timestamp>) -> Line<'a> {
     let kind = item.text(&["type"]);
-    let work = !assembler.live.responses;
+    let alone = !assembler.live.responses;
+    let work = alone || assembler.live.scripts;
+    if work && matches!(kind.as_ref(), "CommandExecution" | "FileChange" | "McpToolCall") {
+        assembler.tells(SCRIPT);
+    }
     match kind.as_ref() {
         "UserMessage" => user_message(assembler, item.raw(&["content"]), None, RecordedIn::Host, at),
-        "AgentMessage" if work => reply(assembler, &result_text(item.raw(&["content"])), at),
+        "AgentMessage" if alone => reply(assembler, &result_text(item.raw(&["content"])), at),
         "CommandExecution" if work => {
             let line = item.raw(&["command"]).map_or("\"\"", serde_json::value::RawValue::get);
-            let exit = item.raw(&["exit_code"]).and_then(|raw| parse::<Number>(raw.get())?.0);
-            let exit = exit.and_then(|exit| i32::try_from(exit).ok());
-            let answer = answer_of(item, &["aggregated_output", "stdout"], exit);
+            let answer = answer_of(item, &["aggregated_output", "stdout"], item.status("exit_code"));
             finished(assembler, item, "exec_command", &format!("{{\"command\":{line}}}"), answer, at);
         }
         "FileChange" if work => file_change(assembler, item, at),
         "McpToolCall" if work => {
             let name = format!("mcp__{}__{}", item.text(&["server"]), item.text(&["tool"]));
-            let input = item.raw(&["arguments"]).map_or("", serde_json::value::RawValue::get);
+            let input = tool::source(item.raw(&["arguments"]));
             let result = item.raw(&["result"]);
             // It is a text, or an object with a message.
             let error = item.raw(&["error"]).map(|error| Fields::of(error.get()).text(&["message"]));
@@ -425,7 +410,7 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
         }
         "Plan" => {
             let text = item.text(&["text", "content"]);
-            let action = Action::Plan { text: crate::clip::clipped(&text, crate::limits::TEXT_BYTES_MAX) };
+            let action = Action::Plan { text: clipped(&text, TEXT_BYTES_MAX) };
             entered(assembler, item, "plan", action, Answer::default(), at);
         }
         "ContextCompaction" => assembler.compaction("", Source { at, ..Source::default() }),
@@ -452,15 +437,29 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
 
 fn file_change(assembler: &mut Assembler, item: &Fields<'_>, at: Option<jiff::Timestamp>) {
     let changes = item.raw(&["changes"]).map(|changes| Fields::of(changes.get())).unwrap_or_default();
-    let paths = changes.names().take(crate::limits::ITEMS_MAX).map(tool::name).collect();
+    let (mut paths, mut written) = (Vec::new(), String::new());
+    for path in changes.names().take(ITEMS_MAX) {
+        let change = changes.raw(&[path]).map(|change| Fields::of(change.get())).unwrap_or_default();
+        let moved = change.text(&["move_path"]);
+        paths.extend([path, &moved].into_iter().filter(|path| !path.is_empty()).map(tool::name));
+        if change.text(&["type"]) == "delete" {
+            continue;
+        }
+        for line in change.text(&["unified_diff"]).lines().filter_map(|line| line.strip_prefix('+')) {
+            written.push_str(line);
+            written.push('\n');
+        }
+        written.push_str(&change.text(&["content"]));
+    }
+    let excerpt = clipped(written.trim_end(), EXCERPT_BYTES_MAX);
     let answer = answer_of(item, &["stderr", "stdout"], None);
-    entered(assembler, item, "apply_patch", Action::Edit { paths, excerpt: String::new() }, answer, at);
+    entered(assembler, item, "apply_patch", Action::Edit { paths, excerpt }, answer, at);
 }
 
 /// What came of an item, with what it printed under the first of these names.
 fn answer_of<'a>(item: &Fields<'a>, printed: &[&str], exit: Option<i32>) -> Answer<'a> {
     match item.text(&["status"]).as_ref() {
-        "declined" => Answer::refused(),
+        "declined" => Answer::refused(""),
         status => Answer { text: item.text(printed), failed: status == "failed", exit },
     }
 }

@@ -6,7 +6,7 @@ use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
 use crate::line::Line;
-use crate::tool::{self, Answer, action, result_text};
+use crate::tool::{self, Answer, result_text};
 use crate::turn::{Call, PromptKind, Stop};
 
 #[derive(Deserialize, Default)]
@@ -103,7 +103,8 @@ fn context(assembler: &mut Assembler, context: &Fields<'_>) {
 fn user(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     // `source` names who wrote it, where that is not the person.
     let by = data.text(&["source"]);
-    if !by.is_empty() && by != "user" {
+    let goes_on_by_itself = data.raw(&["isAutopilotContinuation"]).is_some_and(|raw| raw.get() == "true");
+    if !by.is_empty() && by != "user" || goes_on_by_itself {
         return;
     }
     match classify(&data.text(&["content"])) {
@@ -143,16 +144,8 @@ fn call(assembler: &mut Assembler, id: &str, name: &str, input: Raw<'_>, by: Cal
     if name.is_empty() || name == "report_intent" {
         return;
     }
-    let input = input.map_or("", serde_json::value::RawValue::get);
-    let call = Call {
-        id: tool::name(id),
-        tool: tool::name(name),
-        action: action(name, input),
-        at: by.source.at,
-        delegated: by.delegated,
-        ..Call::default()
-    };
-    assembler.call(call, by.message, by.source);
+    let call = tool::call(id, name, tool::source(input), by.source.at);
+    assembler.call(Call { delegated: by.delegated, ..call }, by.message, by.source);
 }
 
 fn is_success(data: &Fields<'_>) -> bool {
@@ -164,7 +157,7 @@ fn complete(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
     let error =
         data.raw(&["error"]).filter(|_| !success).map(|raw| Fields::of(raw.get())).unwrap_or_default();
     let answer = match (error.text(&["code"]).as_ref(), error.text(&["message"])) {
-        ("rejected", _) => Answer::refused(),
+        ("rejected", _) => Answer::refused(""),
         (_, message) => {
             let text = if message.is_empty() { result_text(data.raw(&["result", "error"])) } else { message };
             Answer { text, failed: !success, exit: None }

@@ -1,16 +1,17 @@
-//! Cursor's CLI: `~/.cursor/projects/<folder>/agent-transcripts/**/*.jsonl`. The lines have no times and no
-//! ids: the caller has the file's time. Its older form is plain text: [`read_text`].
+//! Cursor's CLI: `~/.cursor/projects/<folder>/agent-transcripts/**/*.jsonl`. The lines have no ids, and no times but those of
+//! newer prompts, to the minute; else the caller has the file's time. Its older form is plain text: [`read_text`].
 
+use jiff::{Timestamp, civil::DateTime, tz::Offset};
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
 use crate::block::blocks;
-use crate::envelope::{UserText, classify};
+use crate::envelope::{UserText, after_host_element, classify, element, without_leading};
 use crate::json::{Raw, Text, value};
 use crate::line::Line;
 use crate::state::{Batch, State};
-use crate::tool::{self, Answer, action, result_text};
-use crate::turn::{Agent, Call, PromptKind};
+use crate::tool::{self, Answer, result_text};
+use crate::turn::PromptKind;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -52,16 +53,42 @@ fn user(assembler: &mut Assembler, content: Raw<'_>) {
 }
 
 fn prompt(assembler: &mut Assembler, text: &str) {
+    let at = element(text, "timestamp").and_then(moment);
+    assembler.moment(at);
+    let sub_agent = assembler.live.session.is_sub_agents();
+    let kind = if sub_agent { PromptKind::Delegated } else { PromptKind::Typed };
     if let UserText::Words(words) = classify(query(text)) {
-        assembler.prompt(&words, PromptKind::Typed, Source::default());
+        assembler.prompt(&words, kind, Source { at, ..Source::default() });
     }
 }
 
-/// The words are in an element, after what the host put before them.
+/// The words are in an element, or behind what the host put before them.
 fn query(text: &str) -> &str {
     let inner =
         text.split_once("<user_query>").and_then(|(_, rest)| Some(rest.rsplit_once("</user_query>")?.0));
-    inner.unwrap_or(text)
+    inner.unwrap_or_else(|| {
+        let mut text = text.trim();
+        loop {
+            let rest = without_leading(text, "timestamp");
+            let rest = after_host_element(rest).unwrap_or(rest).trim();
+            if rest.len() == text.len() {
+                return text;
+            }
+            text = rest;
+        }
+    })
+}
+
+/// Reads a time such as `Sunday, Aug 2, 2026, 3:51 AM (UTC-5:30)`.
+fn moment(text: &str) -> Option<Timestamp> {
+    let (local, zone) = text.trim().strip_suffix(')')?.rsplit_once(" (UTC")?;
+    let local = DateTime::strptime("%A, %b %d, %Y, %I:%M %p", local).ok()?;
+    let (hours, minutes) = zone.split_once(':').unwrap_or((zone, "0"));
+    let hours: i8 = if hours.is_empty() { 0 } else { hours.parse().ok()? };
+    let minutes: i8 = minutes.parse().ok()?;
+    let away = (i32::from(hours).abs() * 60 + i32::from(minutes)) * 60;
+    let east = if zone.starts_with('-') { -away } else { away };
+    Offset::from_seconds(east).ok()?.to_timestamp(local).ok()
 }
 
 fn assistant(assembler: &mut Assembler, content: Raw<'_>) {
@@ -72,14 +99,8 @@ fn assistant(assembler: &mut Assembler, content: Raw<'_>) {
         match block.kind.as_str() {
             "text" => assembler.reply(block.text.as_str(), None, Source::default()),
             "tool_use" => {
-                let name = block.name.as_str();
-                let input = block.input.map_or("", serde_json::value::RawValue::get);
-                let call = Call {
-                    id: tool::name(block.id.as_str()),
-                    tool: tool::name(name),
-                    action: action(name, input),
-                    ..Call::default()
-                };
+                let input = tool::source(block.input);
+                let call = tool::call(block.id.as_str(), block.name.as_str(), input, None);
                 assembler.call(call, None, Source::default());
             }
             _ => {}
@@ -87,10 +108,10 @@ fn assistant(assembler: &mut Assembler, content: Raw<'_>) {
     }
 }
 
-/// Reads a transcript of the older form, whole: blocks under `user:` and `assistant:`. Thinking and tools'
-/// answers are left out.
-pub fn read_text(text: &str, session: &str) -> Batch {
-    let mut assembler = Assembler::new(&State::new(Agent::Cursor, session));
+/// Reads a transcript of the older form, whole, from its first state: blocks under `user:` and `assistant:`. Thinking and
+/// tools' answers are left out.
+pub fn read_text(text: &str, state: &State) -> Batch {
+    let mut assembler = Assembler::new(state);
     let mut role = "";
     let mut block = String::new();
     let mut offset = 0;

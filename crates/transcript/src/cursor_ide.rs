@@ -10,8 +10,8 @@ use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Number, Raw, Text, elements, parse, value};
 use crate::state::{Batch, State};
-use crate::tool::{self, Answer, action, result_text};
-use crate::turn::{Agent, Call, PromptKind};
+use crate::tool::{self, Answer, result_text};
+use crate::turn::{Agent, PromptKind};
 
 /// The value of a key `bubbleId:<composer>:<bubble>`.
 #[derive(Debug, Clone, Default)]
@@ -148,21 +148,14 @@ fn bubble(assembler: &mut Assembler, bubble: &Bubble<'_>, bytes: usize) {
 }
 
 fn called(assembler: &mut Assembler, tool_data: &Tool<'_>, source: Source<'_>) {
-    let name = tool_data.name.as_str();
     // Newer versions leave the one empty and fill the other.
     let given = |raw: &&RawValue| !matches!(raw.get(), "\"\"" | "{}" | "\"{}\"" | "null");
-    let input = tool_data.raw_args.filter(given).or(tool_data.params).map_or("", RawValue::get);
-    let call = Call {
-        id: tool::name(tool_data.id.as_str()),
-        tool: tool::name(name),
-        action: action(name, input),
-        at: source.at,
-        ..Call::default()
-    };
+    let input = tool_data.raw_args.filter(given).or(tool_data.params);
+    let call = tool::call(tool_data.id.as_str(), tool_data.name.as_str(), tool::source(input), source.at);
     let result = result_text(tool_data.result);
     let whole = tool_data.result.map(RawValue::get).filter(|raw| raw.starts_with('{')).unwrap_or(&result);
     let outcome: Outcome<'_> = parse(whole).unwrap_or_default();
-    let exit = outcome.exit.0.or(outcome.old_exit.0).and_then(|exit| i32::try_from(exit).ok());
+    let exit = outcome.exit.status().or(outcome.old_exit.status());
     let more = tool_data.more.map(|more| Fields::of(more.get()).text(&["status"])).unwrap_or_default();
     let error = tool_data.error.map(|error| Fields::of(error.get())).unwrap_or_default();
     let error = error.text(&["clientVisibleErrorMessage", "modelVisibleErrorMessage", "message"]);
@@ -172,7 +165,7 @@ fn called(assembler: &mut Assembler, tool_data: &Tool<'_>, source: Source<'_>) {
     let is_refused = outcome.rejected.0 || said.iter().any(|said| matches!(*said, "rejected" | "cancelled"));
     let failed = said.iter().any(|said| matches!(*said, "error" | "failed"));
     if is_refused {
-        return assembler.answered(call, Answer::refused(), None, source);
+        return assembler.answered(call, Answer::refused(""), None, source);
     }
     if !failed && status != "completed" && result.is_empty() {
         return assembler.call(call, None, source);

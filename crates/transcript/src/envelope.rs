@@ -41,7 +41,7 @@ impl UserText<'_> {
 
 /// Elements that hosts put into the user's turn, whole, none of them a person's words. No other text has elements of
 /// these names, so they are taken out wherever they are.
-pub const HOST_ELEMENTS: [&str; 39] = [
+pub const HOST_ELEMENTS: [&str; 41] = [
     "system-reminder",
     "ide_opened_file",
     "ide_selection",
@@ -81,6 +81,8 @@ pub const HOST_ELEMENTS: [&str; 39] = [
     "scheduled-task",
     "collaboration_mode",
     "app-context",
+    "qwen:user-prompt-submit-context",
+    "qwen:session-start-context",
 ];
 
 /// Elements with names that a person's own text may use: they count as the host's only at the edges of a turn.
@@ -159,6 +161,9 @@ fn classify_unframed(text: &str) -> UserText<'_> {
     if SUMMARY_STARTS.iter().any(|start| inner.starts_with(start)) {
         return UserText::Summary(Cow::Borrowed(summary(inner)));
     }
+    if let Some(snapshot) = whole_element(inner, "state_snapshot") {
+        return UserText::Summary(Cow::Borrowed(snapshot.trim()));
+    }
     if let Some(command) = slash_command(inner) {
         return UserText::Command(command);
     }
@@ -199,17 +204,21 @@ pub fn is_of_host(text: &str) -> bool {
     matches!(classify(text), UserText::Nothing | UserText::Interrupt | UserText::Summary(_))
 }
 
-/// Whether a text is one element with a name in the style of hosts, small words joined by `-` or `_`, and nothing beside
-/// it. Hosts add such elements with each version; what a person pastes has words beside it, or is markup of other names.
+/// Whether a text is one element with a name in the style of hosts and nothing beside it. Hosts add such elements with each
+/// version; what a person pastes has words beside it, or is markup of other names.
 fn is_host_element(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix('<') else { return false };
+    after_host_element(text) == Some("")
+}
+
+/// What follows an element with a name in the style of hosts: small words joined by `-` or `_`.
+pub(crate) fn after_host_element(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix('<')?;
     let end = rest.find(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_')));
     let name = &rest[..end.unwrap_or(0)];
     let inner = name.trim_matches(|c: char| !c.is_ascii_lowercase());
-    inner.len() == name.len()
-        && name.contains(['-', '_'])
-        && !PERSONS_ELEMENTS.contains(&name)
-        && without_leading(text, name).is_empty()
+    let is_hosts =
+        inner.len() == name.len() && name.contains(['-', '_']) && !PERSONS_ELEMENTS.contains(&name);
+    Some(without_leading(text, name)).filter(|after| is_hosts && after.len() < text.len())
 }
 
 fn words(text: &str) -> UserText<'_> {
@@ -230,7 +239,7 @@ fn without_edges(mut text: &str) -> &str {
     }
 }
 
-fn without_leading<'a>(text: &'a str, name: &str) -> &'a str {
+pub(crate) fn without_leading<'a>(text: &'a str, name: &str) -> &'a str {
     let Some(rest) = text.strip_prefix('<').and_then(|rest| rest.strip_prefix(name)) else { return text };
     if !rest.starts_with(['>', ' ', '\n']) {
         return text;
@@ -281,7 +290,7 @@ fn whole_element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The inside of an element somewhere in a text.
-fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>"))?.0)
 }

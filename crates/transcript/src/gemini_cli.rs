@@ -4,20 +4,20 @@
 //! read whole, and the caller replaces everything that came from it before.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::assemble::{Assembler, Source};
+use crate::assemble::{Assembler, Source, hash};
 use crate::envelope::{UserText, classify, controls_the_host, is_command, without_files};
-use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, parse, repaired, value};
+use crate::json::{Fields, Flag, Moment, Raw, Text, elements, has_surrogates, parse, repaired, value};
 use crate::limits::LINE_BYTES_MAX;
 use crate::line::NO_TYPE;
 use crate::read::{is_object, without_bom};
 use crate::state::{Batch, State};
-use crate::tool::{self, Answer, action, result_text};
-use crate::turn::{Agent, Call, Parent, ParentKind, PromptKind, Stop};
+use crate::tool::{self, Answer, result_text};
+use crate::turn::{Agent, Parent, ParentKind, PromptKind, Stop};
 
 /// A whole session, as one document or as its first line.
 #[derive(Deserialize, Default)]
@@ -93,11 +93,15 @@ impl<'a> Fold<'a> {
         self.messages.push(Some(raw));
     }
 
-    fn replace(&mut self, messages: Vec<&'a RawValue>) {
-        *self = Self::default();
+    /// The list that the CLI goes on with: shorter after a compaction and after a turn that was stopped. What it leaves out was
+    /// said all the same. A restored list has other ids; it says nothing new.
+    fn patch(&mut self, messages: Vec<&'a RawValue>) {
+        let said: HashSet<u64> = self.messages.iter().flatten().filter_map(|raw| words_of(raw)).collect();
         for raw in messages {
             let id = parse::<Line<'a>>(raw.get()).and_then(|line| line.id.0).unwrap_or_default();
-            self.put(id, raw);
+            if self.by_id.contains_key(&id) || words_of(raw).is_none_or(|words| !said.contains(&words)) {
+                self.put(id, raw);
+            }
         }
     }
 
@@ -107,6 +111,13 @@ impl<'a> Fold<'a> {
         self.messages.truncate(from);
         self.by_id.retain(|_, at| *at < from);
     }
+}
+
+/// The hash of a message's kind and words; `None` without words.
+fn words_of(raw: &RawValue) -> Option<u64> {
+    let message: Message<'_> = parse(raw.get())?;
+    let words = spoken(message.content);
+    (!words.trim().is_empty()).then(|| hash(&format!("{}: {}", message.kind.as_str(), words.trim())))
 }
 
 /// Reads a file, whole. `session` is the id taken from its path, or empty. The file of a sub-agent does not
@@ -177,11 +188,11 @@ fn one_line<'a>(assembler: &mut Assembler, fold: &mut Fold<'a>, line: &'a str) {
         fold.rewind(id.as_str());
     } else if let Some(set) = record.set {
         if let Some(messages) = enter_head(assembler, value(Some(set))) {
-            fold.replace(messages);
+            fold.patch(messages);
         }
     } else if record.session.some().is_some() && record.kind.some().is_none() {
         if let Some(messages) = parse::<Head<'a>>(line).and_then(|head| enter_head(assembler, head)) {
-            fold.replace(messages);
+            fold.patch(messages);
         }
     } else if record.kind.some().is_some() {
         if let Ok(raw) = serde_json::from_str::<&'a RawValue>(line) {
@@ -232,6 +243,11 @@ fn enter<'a>(assembler: &mut Assembler, messages: impl Iterator<Item = &'a RawVa
 }
 
 fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
+    // The answers of tools are messages too, with what the host says about them.
+    let parts = message.content.map(elements).unwrap_or_default();
+    if parts.iter().any(|part| Fields::of(part.get()).raw(&["functionResponse"]).is_some()) {
+        return;
+    }
     // The displayed text is what the person typed; the sent text may include whole files.
     let shown = result_text(message.display_content);
     let text = if shown.is_empty() { result_text(message.content) } else { shown };
@@ -262,25 +278,21 @@ fn gemini(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) 
     }
     assembler.reply(&spoken(message.content), None, source);
     for one in message.tool_calls.iter().flatten() {
-        let name = one.name.as_str();
-        let call = Call {
-            id: tool::name(one.id.as_str()),
-            tool: tool::name(name),
-            action: action(name, one.args.map_or("", RawValue::get)),
-            at: one.timestamp.0.or(message.timestamp.0),
-            ..Call::default()
-        };
-        let (text, exit, failed) = response(one.result);
+        let at = one.timestamp.0.or(message.timestamp.0);
+        let call = tool::call(one.id.as_str(), one.name.as_str(), tool::source(one.args), at);
+        let (text, failed) = response(one.result);
         match one.status.as_str() {
             "cancelled" => {
-                let text = Cow::Borrowed("[Request interrupted by user]");
+                // Why, if it says so.
+                let why = Some(text).filter(|text| text.starts_with("[Operation Cancelled]"));
+                let text = why.map_or(Cow::Borrowed(tool::INTERRUPTED), Cow::Owned);
                 assembler.answered(call, Answer { text, failed: true, exit: None }, None, source);
             }
             "scheduled" | "validating" | "awaiting_approval" | "executing" => {
                 assembler.call(call, None, source);
             }
             status => {
-                let answer = Answer { text: text.into(), failed: failed || status == "error", exit };
+                let answer = Answer { text: text.into(), failed: failed || status == "error", exit: None };
                 assembler.answered(call, answer, None, source);
             }
         }
@@ -303,11 +315,11 @@ fn spoken(content: Raw<'_>) -> Cow<'_, str> {
     Cow::Owned(texts.join(""))
 }
 
-/// The output, the exit status and the failure of a call, from the parts of its response.
-fn response(result: Raw<'_>) -> (String, Option<i32>, bool) {
+/// The output and the failure of a call, from the parts of its response.
+fn response(result: Raw<'_>) -> (String, bool) {
     let parts: Vec<&RawValue> = match result {
-        Some(raw) if raw.get().starts_with('[') => crate::json::elements(raw),
-        _ => return (result_text(result).into_owned(), None, false),
+        Some(raw) if raw.get().starts_with('[') => elements(raw),
+        _ => return (result_text(result).into_owned(), false),
     };
     let mut all = String::new();
     let mut failed = false;
@@ -321,10 +333,5 @@ fn response(result: Raw<'_>) -> (String, Option<i32>, bool) {
         all.push_str(&inner.text(&["output"]));
         all.push_str(&part.text(&["text"]));
     }
-    // The shell tool writes a report, one field a line.
-    let exit_line = all.lines().find_map(|line| line.strip_prefix("Exit Code: "));
-    let exit = exit_line
-        .and_then(|status| parse::<Number>(status.trim())?.0)
-        .and_then(|status| i32::try_from(status).ok());
-    (all, exit, failed)
+    (all, failed)
 }

@@ -35,99 +35,90 @@ pub(crate) struct Flag(pub(crate) bool);
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Number(pub(crate) Option<i64>);
 
+impl Number {
+    /// The number, as the exit status of a command.
+    pub(crate) fn status(self) -> Option<i32> {
+        self.0.and_then(|number| i32::try_from(number).ok())
+    }
+}
+
 /// What may represent a moment: a string of RFC 3339, or milliseconds. Small numbers are seconds.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Moment(pub(crate) Option<jiff::Timestamp>);
 
-/// Visitors that take one kind of value and swallow every other.
-macro_rules! lenient {
-    ($type:ty, $visitor:ident, $lifetime:lifetime, { $($method:item)* }) => {
-        struct $visitor;
-        impl<$lifetime> Visitor<$lifetime> for $visitor {
-            type Value = $type;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any value")
-            }
-            $($method)*
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(Default::default())
-            }
-            fn visit_none<E>(self) -> Result<Self::Value, E> {
-                Ok(Default::default())
-            }
-            fn visit_seq<A: SeqAccess<$lifetime>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Default::default())
-            }
-            fn visit_map<A: MapAccess<$lifetime>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Default::default())
-            }
-        }
-    };
+/// A value without parts. A list or an object is nothing.
+enum Scalar<'a> {
+    Nothing,
+    Bool(bool),
+    Number(Option<i64>),
+    Text(Cow<'a, str>),
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Scalar<'de>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Bool(value))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Number(Some(value)))
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Number(i64::try_from(value).ok()))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Number(whole(value)))
+    }
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Text(Cow::Borrowed(text)))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Text(Cow::Owned(text.to_owned())))
+    }
+    fn visit_unit<E>(self) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Nothing)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Scalar<'de>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Nothing)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar<'de>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Nothing)
+    }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        lenient!(Text<'de>, Any, 'de, {
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Borrowed(text))))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Owned(text.to_owned()))))
-            }
-            fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Owned(text))))
-            }
-            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok(Text(None)) }
-            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> { Ok(Text(None)) }
-            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> { Ok(Text(None)) }
-            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> { Ok(Text(None)) }
-        });
-        deserializer.deserialize_any(Any)
+        let scalar = deserializer.deserialize_any(AnyValue)?;
+        Ok(Self(if let Scalar::Text(text) = scalar { Some(text) } else { None }))
     }
 }
 
 impl<'de> Deserialize<'de> for Flag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        lenient!(Flag, Any, 'de, {
-            fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> { Ok(Flag(value)) }
-            fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> { Ok(Flag(false)) }
-            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> { Ok(Flag(false)) }
-            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> { Ok(Flag(false)) }
-            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> { Ok(Flag(false)) }
-        });
-        deserializer.deserialize_any(Any)
+        Ok(Self(matches!(deserializer.deserialize_any(AnyValue)?, Scalar::Bool(true))))
     }
 }
 
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        lenient!(Number, Any, 'de, {
-            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> { Ok(Number(Some(value))) }
-            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> { Ok(Number(i64::try_from(value).ok())) }
-            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> { Ok(Number(whole(value))) }
-            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok(Number(None)) }
-            fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> { Ok(Number(None)) }
-        });
-        deserializer.deserialize_any(Any)
+        let scalar = deserializer.deserialize_any(AnyValue)?;
+        Ok(Self(if let Scalar::Number(number) = scalar { number } else { None }))
     }
 }
 
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        lenient!(Moment, Any, 'de, {
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> { Ok(Moment(text.parse().ok())) }
-            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> { Ok(Moment::of_millis(value)) }
-            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-                Ok(i64::try_from(value).map_or(Moment(None), Moment::of_millis))
-            }
-            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-                Ok(whole(value).map_or(Moment(None), Moment::of_millis))
-            }
-            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok(Moment(None)) }
-        });
-        deserializer.deserialize_any(Any)
+        Ok(match deserializer.deserialize_any(AnyValue)? {
+            Scalar::Text(text) => Self(text.parse().ok()),
+            Scalar::Number(Some(millis)) => Self::of_millis(millis),
+            _ => Self(None),
+        })
     }
 }
 
@@ -198,6 +189,11 @@ impl<'a> Fields<'a> {
     pub(crate) fn text(&self, names: &[&str]) -> Cow<'a, str> {
         let texts = names.iter().filter_map(|name| parse::<Text<'a>>(self.raw(&[name])?.get())?.0);
         texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    /// The exit status under a name.
+    pub(crate) fn status(&self, name: &str) -> Option<i32> {
+        parse::<Number>(self.raw(&[name])?.get())?.status()
     }
 
     /// The names, in order.

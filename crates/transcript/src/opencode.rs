@@ -3,14 +3,13 @@
 //! always read whole, and the caller replaces everything that came from it before.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify};
 use crate::json::{Fields, Flag, Moment, Number, Raw, Text, parse, value};
 use crate::state::{Batch, State};
-use crate::tool::{self, Answer, action, result_text};
-use crate::turn::{Action, Agent, Call, Parent, ParentKind, PromptKind, Stop};
+use crate::tool::{self, Answer, result_text};
+use crate::turn::{Agent, Parent, ParentKind, PromptKind, Stop};
 
 /// A row of `session` or `session_v2`. Columns that a version does not have are `None`.
 #[derive(Debug, Clone, Default)]
@@ -109,12 +108,6 @@ struct ToolState<'a> {
     metadata: Raw<'a>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Metadata {
-    exit: Number,
-}
-
 /// What an entry of 2.x may have.
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -131,6 +124,8 @@ struct Entry<'a> {
     error: Raw<'a>,
     outcome: Text<'a>,
     location: Raw<'a>,
+    #[serde(borrow)]
+    snapshot: Raw<'a>,
 }
 
 /// Reads a session of 1.x.
@@ -273,10 +268,7 @@ fn part_v1(assembler: &mut Assembler, part: &Part<'_>, summary: bool, source: So
         "text" if summary => assembler.compaction(crate::envelope::summary(part.text.as_str()), source),
         "text" if !part.synthetic.0 => assembler.reply(part.text.as_str(), None, source),
         "tool" => called(assembler, part.tool.as_str(), part.call.as_str(), part.state, source),
-        "patch" => {
-            let files: Vec<Text<'_>> = value(part.files);
-            files.iter().filter_map(Text::some).for_each(|path| assembler.touched(path));
-        }
+        "patch" => touched(assembler, part.files),
         "compaction" => assembler.compaction("", source),
         "text" | "reasoning" | "step-start" | "step-finish" | "snapshot" | "file" | "agent" | "subtask"
         | "retry" => {}
@@ -284,24 +276,34 @@ fn part_v1(assembler: &mut Assembler, part: &Part<'_>, summary: bool, source: So
     }
 }
 
+/// The files that changed during a step, however they were changed.
+fn touched(assembler: &mut Assembler, files: Raw<'_>) {
+    let files: Vec<Text<'_>> = value(files);
+    files.iter().filter_map(Text::some).for_each(|path| assembler.touched(path));
+}
+
 fn called(assembler: &mut Assembler, name: &str, id: &str, state: Raw<'_>, source: Source<'_>) {
     let state: ToolState<'_> = value(state);
-    let call = Call {
-        id: tool::name(id),
-        tool: tool::name(name),
-        action: action(name, state.input.map_or("", RawValue::get)),
-        at: source.at,
-        ..Call::default()
-    };
+    let call = tool::call(id, name, tool::source(state.input), source.at);
     // Only the metadata has a command's exit status; a call of an unknown tool is stored as completed.
-    let exit = value::<Metadata>(state.metadata).exit.0.and_then(|exit| i32::try_from(exit).ok());
+    let exit = state.metadata.and_then(|metadata| Fields::of(metadata.get()).status("exit"));
     let failed = state.status.as_str() == "error" || name == "invalid";
     match state.status.as_str() {
         "completed" | "error" => {
             let error = state.error.filter(|_| failed);
-            let text = result_text(error.or(state.output).or(state.content));
+            // It is a text, or an object with a message.
+            let message = error.map(|error| Fields::of(error.get()).text(&["message"])).unwrap_or_default();
+            let text = if message.is_empty() {
+                result_text(error.or(state.output).or(state.content))
+            } else {
+                message
+            };
             let refused = text.contains("rejected permission") || text.contains("PermissionRejected");
-            let answer = if failed && refused { Answer::refused() } else { Answer { text, failed, exit } };
+            let answer = if failed && refused {
+                Answer::refused(text.split_once("feedback: ").map_or("", |(_, said)| said))
+            } else {
+                Answer { text, failed, exit }
+            };
             assembler.answered(call, answer, None, source);
         }
         _ => assembler.call(call, None, source),
@@ -325,27 +327,16 @@ fn entry_v2(assembler: &mut Assembler, row: &EntryRow, entry: &Entry<'_>, source
                     kind => assembler.live.counts.unknown(&format!("part {kind}"), 0),
                 }
             }
+            touched(assembler, entry.snapshot.and_then(|raw| Fields::of(raw.get()).raw(&["files"])));
             if entry.error.is_some_and(|error| error.get() != "null") {
                 assembler.stopped(stopper(entry.error), source);
             }
         }
         // A command that the person ran.
         "shell" => {
-            let line = tool::name(entry.command.as_str());
-            let call = Call {
-                id: row.id.clone(),
-                tool: "!".to_owned(),
-                action: Action::Command { line },
-                at: source.at,
-                ..Call::default()
-            };
-            let exit = entry.exit.0.and_then(|exit| i32::try_from(exit).ok());
-            assembler.answered(
-                call,
-                Answer { text: result_text(entry.output), failed: false, exit },
-                None,
-                source,
-            );
+            let call = tool::typed(&row.id, entry.command.as_str(), source.at);
+            let answer = Answer { text: result_text(entry.output), failed: false, exit: entry.exit.status() };
+            assembler.answered(call, answer, None, source);
         }
         "compaction" if entry.status.as_str() == "failed" => {}
         "compaction" => assembler.compaction(entry.summary.as_str(), source),

@@ -9,7 +9,7 @@ use crate::assemble::{Assembler, Source};
 use crate::envelope::{UserText, classify, controls_the_host, is_command, without_files};
 use crate::json::{Fields, Flag, Moment, Raw, Text, value};
 use crate::line::Line;
-use crate::tool::{self, Answer, action};
+use crate::tool::{self, Answer};
 use crate::turn::{Call, Parent, ParentKind, PromptKind};
 
 #[derive(Deserialize, Default)]
@@ -168,16 +168,9 @@ fn assistant(assembler: &mut Assembler, record: &Record<'_>, mixed: bool, source
         }
         if let Some(function) = part.function_call {
             let fields = Fields::of(function.get());
-            let name = fields.text(&["name"]);
-            let input = fields.raw(&["args"]).map_or("", serde_json::value::RawValue::get);
-            let call = Call {
-                id: tool::name(&fields.text(&["id"])),
-                tool: tool::name(&name),
-                action: action(&name, input),
-                at: source.at,
-                delegated: mixed,
-                ..Call::default()
-            };
+            let (id, name) = (fields.text(&["id"]), fields.text(&["name"]));
+            let call = tool::call(&id, &name, tool::source(fields.raw(&["args"])), source.at);
+            let call = Call { delegated: mixed, ..call };
             assembler.call(call, None, source);
         }
     }

@@ -42,12 +42,7 @@ pub fn call(report: &Report<'_>) -> Call {
         Value::String(text) => Cow::Borrowed(text.as_str()),
         other => Cow::Owned(other.to_string()),
     };
-    let mut call = Call {
-        id: name(report.id),
-        tool: name(report.tool),
-        action: tool::action(report.tool, &input),
-        ..Call::default()
-    };
+    let mut call = tool::call(report.id, report.tool, &input, None);
     if let Some(result) = report.result {
         let answer = Answer { text: result.text.into(), failed: result.failed, exit: result.exit };
         tool::settle(&mut call, answer);

@@ -10,7 +10,7 @@ use crate::turn::{Agent, Exchange, Session};
 
 /// Raised whenever other exchanges are stored for the same bytes: because a reader gives others, or because of how they are
 /// written. A state of another version is not continued: the source is read from its beginning.
-pub const READER_VERSION: u32 = 7;
+pub const READER_VERSION: u32 = 8;
 
 /// Where the next reading starts, and what it must know. It contains no text of turns; the names of the session and of tools
 /// are its only text.
@@ -50,6 +50,8 @@ pub struct State {
     pub(crate) turn: Option<String>,
     /// Codex: response items are present, so the same content as completed items is a repetition.
     pub(crate) responses: bool,
+    /// Codex: scripts ran. What they did is in completed items only.
+    pub(crate) scripts: bool,
 }
 
 /// A call whose result is still to come.
@@ -120,6 +122,7 @@ impl State {
             origin: None,
             turn: None,
             responses: false,
+            scripts: false,
         }
     }
 

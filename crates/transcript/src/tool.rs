@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::clip::{clipped, first_line, start, whole_start};
 use crate::json::{Fields, Flag, Raw, Text, parse, string_or_source, value};
@@ -29,30 +31,10 @@ enum Kind {
 }
 
 /// The tools that change files.
-const EDITS: [&str; 23] = [
-    "edit",
-    "write",
-    "multiedit",
-    "notebookedit",
-    "write_file",
-    "replace",
-    "edit_file",
-    "create_file",
-    "create",
-    "str_replace",
-    "strreplace",
-    "str_replace_editor",
-    "str_replace_based_edit_tool",
-    "insert_edit_into_file",
-    "search_replace",
-    "delete_file",
-    "delete",
-    "multi_edit",
-    "edit_notebook",
-    "editnotebook",
-    "notebook_edit",
-    "insert",
-    "reapply",
+const EDITS: [&str; 20] = [
+    "edit", "write", "multiedit", "notebookedit", "write_file", "replace", "edit_file", "create_file",
+    "create", "strreplace", "insert_edit_into_file", "search_replace", "delete_file", "delete", "multi_edit",
+    "edit_notebook", "editnotebook", "notebook_edit", "insert", "reapply",
 ];
 
 /// A tool's name without the number of its version, which Cursor adds: `edit_file_v2`.
@@ -65,7 +47,7 @@ fn unversioned(tool: &str) -> &str {
 fn kind(tool: &str) -> Kind {
     let tool = tool.to_ascii_lowercase();
     match unversioned(&tool) {
-        edit if EDITS.contains(&edit) => Kind::Edit,
+        edit if EDITS.contains(&edit) || edit.starts_with("str_replace") => Kind::Edit,
         "apply_patch" | "applypatch" | "patch" => Kind::Patch,
         "read" | "read_file" | "readfile" | "view" | "view_image" | "read_many_files" | "notebookread"
         | "show_file" => Kind::Read,
@@ -173,6 +155,22 @@ pub(crate) fn action(tool: &str, raw: &str) -> Action {
     }
 }
 
+/// A call of a tool, before its result.
+pub(crate) fn call(id: &str, tool: &str, input: &str, at: Option<Timestamp>) -> Call {
+    Call { id: name(id), tool: name(tool), action: action(tool, input), at, ..Call::default() }
+}
+
+/// A command that the person ran, before its result.
+pub(crate) fn typed(id: &str, line: &str, at: Option<Timestamp>) -> Call {
+    let action = Action::Command { line: name(line) };
+    Call { id: name(id), tool: "!".to_owned(), action, at, ..Call::default() }
+}
+
+/// The source of an input; empty where there is none.
+pub(crate) fn source(raw: Raw<'_>) -> &str {
+    raw.map_or("", RawValue::get)
+}
+
 pub(crate) fn name(text: &str) -> String {
     whole_start(text, NAME_BYTES_MAX).to_owned()
 }
@@ -217,7 +215,7 @@ fn patch(texts: &[&str]) -> Action {
 }
 
 /// Codex's tool that runs a script, which calls the other tools.
-const SCRIPT: &str = "exec";
+pub(crate) const SCRIPT: &str = "exec";
 
 /// What a script does: it changes files by a patch, runs commands, or something else.
 fn script(source: &str) -> Action {
@@ -294,7 +292,7 @@ fn todo(input: &Fields<'_>) -> Action {
         status: name(&fields.text(&["status"])),
     };
     let listed = input.list(&["todos", "plan", "items"]).into_iter().take(ITEMS_MAX);
-    let of_list = |one: &serde_json::value::RawValue| {
+    let of_list = |one: &RawValue| {
         item(&Fields::of(one.get()), &["id"], &["content", "step", "description", "text", "title"])
     };
     let mut items: Vec<Todo> = listed.map(of_list).collect();
@@ -306,7 +304,7 @@ fn todo(input: &Fields<'_>) -> Action {
 }
 
 fn questions(input: &Fields<'_>) -> Vec<Question> {
-    let option = |raw: &serde_json::value::RawValue| {
+    let option = |raw: &RawValue| {
         let label = Fields::of(raw.get()).text(&["label", "value", "title"]);
         name(&if label.is_empty() { string_or_source(raw) } else { label })
     };
@@ -334,31 +332,53 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Of a call that the person refused, without a word about why.
-    pub(crate) fn refused() -> Self {
-        Self { text: REJECTED.into(), failed: true, exit: None }
+    /// Of a call that the person refused, with what the person said instead.
+    pub(crate) fn refused(said: &str) -> Self {
+        Self { text: format!("{REJECTED} {REJECTED_SAID} {said}").into(), failed: true, exit: None }
     }
 }
 
 /// Claude Code's words for a call that the person refused.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
 const REJECTED_SAID: &str = "the user said:";
-const SKIPPED: [&str; 3] = [
+/// The words of Codex, Gemini CLI and Qwen Code for such a call.
+const REFUSALS: [&str; 5] = [
+    "exec command rejected by user",
+    "patch rejected by user",
+    "[Operation Cancelled] Reason: User denied",
+    "[Operation Cancelled] Reason: User did not allow",
+    "[Operation Cancelled] Reason: Denied",
+];
+/// What hosts write where nothing came of a call, because another one failed or the person stopped the turn.
+pub(crate) const INTERRUPTED: &str = "[Request interrupted by user";
+const SKIPPED: [&str; 5] = [
+    INTERRUPTED,
     "<tool_use_error>Sibling tool call errored",
-    "[Request interrupted by user",
     "The user doesn't want to take this action",
+    "[Operation Cancelled]",
+    "aborted by user after ",
+];
+/// What Codex writes where a call failed, without an exit status.
+const FAILURES: [&str; 4] = [
+    "apply_patch verification failed",
+    "failed to parse function arguments",
+    "unsupported call: ",
+    "Script failed\nWall time",
 ];
 
 /// Sets a call's outcome from its result.
 pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
     let text = answer.text.trim();
-    if text.starts_with(REJECTED) && (answer.failed || text.contains("was rejected")) {
+    let begins_with = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
+    if text.starts_with(REJECTED) && (answer.failed || text.contains("was rejected"))
+        || begins_with(&REFUSALS)
+    {
         let said = text.split_once(REJECTED_SAID).map_or("", |(_, said)| said.trim());
         let said = said.split("\n\nNote: The user's next message").next().unwrap_or("").trim();
         call.outcome = Outcome::Rejected { said: clipped(said, ERROR_BYTES_MAX) };
         return;
     }
-    if SKIPPED.iter().any(|start| text.starts_with(start)) {
+    if begins_with(&SKIPPED) || text.starts_with("Wall time: ") && text.ends_with("\naborted by user") {
         call.outcome = Outcome::Skipped;
         return;
     }
@@ -366,7 +386,7 @@ pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
     let (printed_exit, body) =
         if is_command || answer.exit.is_none() { exit_status(text) } else { (None, text) };
     call.exit = answer.exit.or(printed_exit);
-    let failed = answer.failed || call.exit.is_some_and(|status| status != 0);
+    let failed = answer.failed || call.exit.is_some_and(|status| status != 0) || begins_with(&FAILURES);
     call.outcome = if failed { Outcome::Failed } else { Outcome::Done };
     // What was noted as a single thing gets its id from the answer: "Task #3 created".
     if let Action::Todo { items } = &mut call.action
@@ -403,21 +423,18 @@ fn without_tags(text: &str) -> &str {
 
 /// The exit status that hosts write before or around an output, and the output itself.
 fn exit_status(text: &str) -> (Option<i32>, &str) {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Wrapped {
-        metadata: Option<Metadata>,
-    }
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Metadata {
-        exit_code: Option<i32>,
-    }
     if text.starts_with('{') {
-        let wrapped: Wrapped = parse(text).unwrap_or_default();
-        return (wrapped.metadata.and_then(|metadata| metadata.exit_code), text);
+        let metadata = Fields::of(text).raw(&["metadata"]).map(|raw| Fields::of(raw.get()));
+        return (metadata.and_then(|metadata| metadata.status("exit_code")), text);
     }
     const HEAD_BYTES: usize = 512;
+    // The reports of Gemini CLI and Qwen Code have it behind the output, which may itself speak of one.
+    if text.starts_with("Command: ") || text.starts_with("Output: ") {
+        let named = |line: &str| line.strip_prefix("Exit Code: ")?.trim().parse().ok();
+        if let Some(status) = text.lines().rev().find_map(named) {
+            return (Some(status), text);
+        }
+    }
     let head = start(text, HEAD_BYTES);
     for mark in ["Process exited with code ", "Exit code: ", "Exit Code: ", "Exit code "] {
         let Some(at) = head.find(mark).filter(|&at| at == 0 || head.as_bytes()[at - 1] == b'\n') else {
@@ -654,7 +671,7 @@ mod tests {
             ("null", ""),
             ("7", ""),
         ] {
-            let raw: Box<serde_json::value::RawValue> = serde_json::from_str(raw).expect(raw);
+            let raw: Box<RawValue> = serde_json::from_str(raw).expect(raw);
             assert_eq!(result_text(Some(&raw)), want);
         }
     }

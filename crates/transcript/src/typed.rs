@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::clip::clipped;
 use crate::envelope::{UserText, classify, controls_the_host};
-use crate::json::{Number, Raw, Text, value};
+use crate::json::{Fields, Number, Raw, Text};
 use crate::limits::{LINE_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::read::{is_object, without_bom};
 use crate::tool::name;
@@ -86,16 +86,11 @@ fn one(line: &[u8], offset: u64) -> Option<Typed> {
 
 /// `[Pasted text #1 +20 lines]` stands for a text that is stored beside it.
 fn with_pasted(display: &str, pasted: Raw<'_>) -> String {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Pasted<'a> {
-        #[serde(borrow)]
-        content: Text<'a>,
-    }
-    let contents = pasted.map(|raw| crate::json::Fields::of(raw.get())).unwrap_or_default();
+    let contents = pasted.map(|raw| Fields::of(raw.get())).unwrap_or_default();
     let mut text = display.to_owned();
     for number in contents.names() {
-        let Some(content) = value::<Pasted<'_>>(contents.raw(&[number])).content.0 else { continue };
+        let content = contents.raw(&[number]).map(|raw| Fields::of(raw.get()).text(&["content"]));
+        let Some(content) = content.filter(|content| !content.is_empty()) else { continue };
         let Some(begin) = text.find(&format!("[Pasted text #{number}")) else { continue };
         let Some(end) = text[begin..].find(']') else { continue };
         text.replace_range(begin..=begin + end, &content);

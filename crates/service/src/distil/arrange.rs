@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{DistilSettings, Review, job::Task};
+use super::{DistilSettings, Prepared, Review, job::Task};
 use crate::{
     Caller, Distilling, ServiceError,
-    jobs::{JobError, Payer, Question, ask},
+    jobs::{JobError, Payer, ask},
     memories::handbook::{HandbookSources, distiller, put_rendered},
 };
 use cerebro_core::distil::arrange::{self, Arranged};
@@ -17,8 +17,7 @@ use cerebro_core::distil::{
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, ItemOperation, MemoryId, Project, Timestamp,
 };
-use cerebro_core::pace::tokens_of;
-use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_core::redact::redact_text;
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
 use cerebro_store::{Decision, JobKind, Write};
 
@@ -44,36 +43,17 @@ pub struct HandbookPlan {
     pub tokens: u64,
 }
 
-/// A question that is ready to be sent.
-struct Prepared {
-    shown: Vec<MemoryId>,
-    instructions: String,
-    question: RedactedText,
-    schema: serde_json::Value,
-}
-
-impl Prepared {
-    /// The question within its bound. Fewer items are shown until it fits.
-    fn of(handbook: &Handbook, project: Option<&Project>, tokens: u64) -> Self {
-        let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
-        loop {
-            let shown = arrange::shown(handbook, bytes);
-            let prepared = Self {
-                instructions: arrange::instructions(project.is_none()),
-                question: arrange::question(handbook, &shown, &owner(project)),
-                schema: arrange::schema(),
-                shown,
-            };
-            if prepared.tokens() <= tokens || prepared.shown.len() <= 1 {
-                return prepared;
-            }
-            bytes = bytes / 4 * 3;
+/// The question about a handbook, within its bound.
+fn prepared(handbook: &Handbook, project: Option<&Project>, tokens: u64) -> Prepared<MemoryId> {
+    Prepared::within(tokens, |bytes| {
+        let shown = arrange::shown(handbook, bytes);
+        Prepared {
+            instructions: arrange::instructions(project.is_none()).into(),
+            question: arrange::question(handbook, &shown, &owner(project)),
+            schema: arrange::schema(),
+            shown,
         }
-    }
-
-    fn tokens(&self) -> u64 {
-        tokens_of(&self.instructions) + tokens_of(&self.question) + tokens_of(&self.schema.to_string())
-    }
+    })
 }
 
 fn is_new(handbook: &Handbook, id: &MemoryId) -> bool {
@@ -84,7 +64,7 @@ impl Distilling {
     /// The question that would be asked about a handbook. Nothing is sent, and no model is needed.
     pub async fn arrange_plan(&self, project: Option<&Project>) -> Result<HandbookPlan, ServiceError> {
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
-        let prepared = Prepared::of(&handbook, project, self.settings().question_tokens());
+        let prepared = prepared(&handbook, project, self.settings().question_tokens());
         let items: Vec<MemoryId> = handbook.shown().map(|(item, _)| item.memory).collect();
         Ok(HandbookPlan {
             project: project.cloned(),
@@ -107,7 +87,7 @@ impl Distilling {
             return Err(ServiceError::invalid("id", &waiting.id.to_string(), problem));
         }
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
-        if Prepared::of(&handbook, project, self.settings().question_tokens()).shown.is_empty() {
+        if prepared(&handbook, project, self.settings().question_tokens()).shown.is_empty() {
             let problem = "that handbook has no accepted claim to arrange";
             return Err(ServiceError::invalid("project", &owner(project), problem));
         }
@@ -173,18 +153,13 @@ impl Distilling {
             return Ok(false);
         }
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
-        let prepared = Prepared::of(&handbook, project, settings.question_tokens());
+        let prepared = prepared(&handbook, project, settings.question_tokens());
         if prepared.shown.is_empty() {
             return Ok(false);
         }
-        let question = Question {
-            instructions: &prepared.instructions,
-            text: prepared.question.clone(),
-            schema: &prepared.schema,
-        };
         let payer = Payer::of_distilling(&self.spending, llm, settings);
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
-        let arranged = ask(llm, question, &payer, read).await?;
+        let arranged = ask(llm, prepared.question(), &payer, read).await?;
         let model = llm.name();
         self.store_arrangement(project, arranged, &model, settings.review).await?;
         Ok(true)
@@ -242,32 +217,13 @@ impl Distilling {
         Ok((arrangement, handbook))
     }
 
-    /// Accepts a proposed arrangement and renders the handbook, in one transaction. Operations that no longer fit are
-    /// left out.
+    /// Decides on an arrangement: a proposed one is accepted or rejected, an accepted one undone, as if it had never been
+    /// accepted. Renders the handbook in the same transaction; operations that no longer fit are left out. Returns whether
+    /// that is a change.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if there is none, or none of its operations fits any more.
-    pub async fn accept_arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, bool), ServiceError> {
-        self.decide_arrangement(id, ArrangementState::Accepted).await
-    }
-
-    /// Rejects an arrangement.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`] if there is none, or it was accepted.
-    pub async fn reject_arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, bool), ServiceError> {
-        self.decide_arrangement(id, ArrangementState::Rejected).await
-    }
-
-    /// Undoes an accepted arrangement and renders the handbook again, as if it had never been accepted.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`] if there is none, or it was not accepted.
-    pub async fn undo_arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, bool), ServiceError> {
-        self.decide_arrangement(id, ArrangementState::Undone).await
-    }
-
-    async fn decide_arrangement(
+    /// [`ServiceError::Invalid`] if there is none, it was decided otherwise, or none of its operations fits any more.
+    pub async fn decide_arrangement(
         &self,
         id: &ArrangementId,
         wanted: ArrangementState,

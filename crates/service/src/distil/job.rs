@@ -11,6 +11,7 @@ use crate::{
     ServiceError, WorkerState,
     jobs::runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, SPENT, Step},
     settings::{DistilSettings, MODEL_TABLE},
+    spending::Account,
 };
 use cerebro_core::domain::{Project, SessionId};
 use cerebro_models::llm::{self, Llm};
@@ -121,7 +122,7 @@ impl JobHandler for Distil {
 
     async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
         let Some((llm, settings)) = &self.asked else { return Ok(Readiness::Ready { at_once: 1 }) };
-        let spent = self.distilling.spending.distil_spent_today().await?;
+        let spent = self.distilling.spending.today(Account::Distilling).await?;
         let paid = !llm.is_metered()
             || self.distilling.spending.fits_budget(settings.paid_budget(), settings.question_tokens()).await;
         if !paid || !settings.budget().allows(spent, TOKENS_LEAST) {

@@ -24,21 +24,22 @@ pub(crate) use job::Distil;
 pub use plan::{DistilPlan, PlannedSession, Queued};
 pub(super) use retract::{Retracted, Why, retract};
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     ServiceError, WorkerState,
     base::Base,
-    jobs::Jobs,
+    jobs::{Jobs, Question},
     memories::Memories,
     settings::{DistilOptions, DistilSettings, Review},
-    spending::Spending,
+    spending::{Account, Spending},
 };
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, PastSession,
     Project, SessionId,
 };
-use cerebro_core::pace::{Budget, Spent};
+use cerebro_core::pace::{Budget, Spent, tokens_of};
+use cerebro_core::redact::RedactedText;
 use cerebro_store::{DistilCounts, JobKind, Table};
 
 /// Most arrangements of a state that are searched for the beginning of an id.
@@ -71,6 +72,37 @@ pub struct Distilling {
     pub(crate) spending: Spending,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) options: DistilOptions,
+}
+
+/// A question that is ready to be sent, and what it shows.
+struct Prepared<T> {
+    shown: Vec<T>,
+    instructions: Cow<'static, str>,
+    question: RedactedText,
+    schema: serde_json::Value,
+}
+
+impl<T> Prepared<T> {
+    /// A question of at most so many tokens. It is made for fewer bytes, and shows less, until it fits.
+    fn within(tokens: u64, of: impl Fn(usize) -> Self) -> Self {
+        let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
+        loop {
+            let prepared = of(bytes);
+            if prepared.tokens() <= tokens || prepared.shown.len() <= 1 {
+                return prepared;
+            }
+            bytes = bytes / 4 * 3;
+        }
+    }
+
+    fn tokens(&self) -> u64 {
+        tokens_of(&self.instructions) + tokens_of(&self.question) + tokens_of(&self.schema.to_string())
+    }
+
+    fn question(&self) -> Question<'_> {
+        let text = self.question.clone();
+        Question { instructions: &self.instructions, text, schema: &self.schema }
+    }
 }
 
 impl Distilling {
@@ -112,7 +144,7 @@ impl Distilling {
             review: settings.review,
             counts: self.base.store.distil_runs().counts().await?,
             given_up: self.given_up().await?.len(),
-            spent: self.spending.distil_spent_today().await?,
+            spent: self.spending.today(Account::Distilling).await?,
             budget: settings.budget(),
         })
     }

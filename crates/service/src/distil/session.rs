@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{DistilSettings, Review};
+use super::{DistilSettings, Prepared, Review};
 use crate::{
     Distilling, ServiceError,
-    jobs::{JobError, Payer, Question, ask},
+    jobs::{JobError, Payer, ask},
     tasks::on_a_thread,
 };
 use cerebro_core::distil::{self, Claim, Distilled};
@@ -13,7 +13,6 @@ use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, DistilRun, DistilState, Exchange, ExchangeId, FullExchange,
     PastSession, SessionId,
 };
-use cerebro_core::pace::tokens_of;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
 use cerebro_store::{Decision, Write};
@@ -23,18 +22,8 @@ const EXCHANGES_MAX: usize = 2_000;
 /// How many are read at once.
 const PAGE: usize = 200;
 
-/// A session that is ready to be sent.
-struct Prepared {
-    shown: Vec<FullExchange>,
-    question: RedactedText,
-    schema: serde_json::Value,
-}
-
-impl Prepared {
-    fn tokens(&self) -> u64 {
-        tokens_of(distil::INSTRUCTIONS) + tokens_of(&self.question) + tokens_of(&self.schema.to_string())
-    }
-}
+/// A question about a session, and the exchanges that it shows.
+type About = (Prepared<ExchangeId>, Vec<FullExchange>);
 
 impl Distilling {
     /// An estimate of the cost of asking about a session, in tokens; `None` if it would not be sent.
@@ -44,7 +33,7 @@ impl Distilling {
         settings: &DistilSettings,
     ) -> Result<Option<u64>, ServiceError> {
         let prepared = self.prepared(session, settings).await?;
-        Ok(prepared.ok().map(|prepared| prepared.tokens() + u64::from(ANSWER_TOKENS_MAX)))
+        Ok(prepared.ok().map(|(prepared, _)| prepared.tokens() + u64::from(ANSWER_TOKENS_MAX)))
     }
 
     /// Asks a model about a session and keeps what passes the check. `false` if nothing was sent.
@@ -69,22 +58,18 @@ impl Distilling {
             ended_at: session.ended_at,
             at: self.base.now(),
         };
-        let prepared = match self.prepared(&session, settings).await? {
-            Ok(prepared) => prepared,
+        let (prepared, shown) = match self.prepared(&session, settings).await? {
+            Ok(about) => about,
             Err(state) => {
                 run.state = state;
                 self.store_distilled(&session, run, Vec::new(), &model).await?;
                 return Ok(false);
             }
         };
-        let question = Question {
-            instructions: distil::INSTRUCTIONS,
-            text: prepared.question.clone(),
-            schema: &prepared.schema,
-        };
         let payer = Payer::of_distilling(&self.spending, llm, settings);
-        let read = |answer: &serde_json::Value| distil::read(answer, &prepared.shown);
-        let Distilled { outcome, title, claims, dropped } = ask(llm, question, &payer, read).await?;
+        let read = |answer: &serde_json::Value| distil::read(answer, &shown);
+        let Distilled { outcome, title, claims, dropped } =
+            ask(llm, prepared.question(), &payer, read).await?;
         run.outcome = Some(outcome);
         run.title = title;
         run.dropped = dropped.into_iter().map(|(why, count)| (why.as_str().to_owned(), count)).collect();
@@ -111,7 +96,7 @@ impl Distilling {
         &self,
         session: &PastSession,
         settings: &DistilSettings,
-    ) -> Result<Result<Prepared, DistilState>, ServiceError> {
+    ) -> Result<Result<About, DistilState>, ServiceError> {
         let Some(exchanges) = self.whole_session(&session.id).await? else {
             return Ok(Err(DistilState::TooLong));
         };
@@ -145,20 +130,20 @@ impl Distilling {
     }
 }
 
-/// The question within its bound. Less of each exchange is shown until it fits.
-fn bounded(session: &PastSession, exchanges: Vec<FullExchange>, tokens: u64) -> Prepared {
-    let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
-    loop {
+/// The question within its bound.
+fn bounded(session: &PastSession, exchanges: Vec<FullExchange>, tokens: u64) -> About {
+    let prepared = Prepared::within(tokens, |bytes| {
         let excerpts = distil::excerpts(&exchanges, bytes);
-        let (question, schema) = (distil::question(session, &excerpts), distil::schema(&excerpts));
-        let prepared = Prepared { shown: Vec::new(), question, schema };
-        if prepared.tokens() <= tokens || excerpts.len() <= 1 {
-            let ids: BTreeSet<ExchangeId> = excerpts.iter().map(|excerpt| excerpt.id).collect();
-            let shown = exchanges.into_iter().filter(|full| ids.contains(&full.exchange.id)).collect();
-            return Prepared { shown, ..prepared };
+        Prepared {
+            instructions: distil::INSTRUCTIONS.into(),
+            question: distil::question(session, &excerpts),
+            schema: distil::schema(&excerpts),
+            shown: excerpts.iter().map(|excerpt| excerpt.id).collect(),
         }
-        bytes = bytes / 4 * 3;
-    }
+    });
+    let is_shown = |full: &FullExchange| prepared.shown.contains(&full.exchange.id);
+    let shown = exchanges.into_iter().filter(is_shown).collect();
+    (prepared, shown)
 }
 
 /// Keeps the claims that passed and whose evidence is still there.

@@ -2,6 +2,7 @@
 
 use crate::history::tests::{batch, exchange, project, session, with_another, with_service};
 use crate::memories::handbook;
+use crate::spending::{Account, Charge};
 use crate::use_cases::exported;
 use crate::*;
 use cerebro_core::distil::{Claim, arrange::Arranged, generation};
@@ -9,6 +10,7 @@ use cerebro_core::domain::{
     Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
     EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Run, Timestamp,
 };
+use cerebro_core::pace::{Budget, Spent};
 use cerebro_core::redact::redact_text;
 use cerebro_store::{Decision, Write};
 
@@ -439,20 +441,27 @@ fn an_arrangement_is_accepted_and_taken_back_whole() {
     with_service(async |service| {
         let (_, _, waiting) = arranged(&service).await;
         assert_eq!(rendered(&service).await, [], "it waits");
-        service.distilling.undo_arrangement(&waiting.id).await.unwrap_err();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Undone).await.unwrap_err();
         let before = service.memories.handbook(Some(&project())).await.unwrap().1;
-        let (accepted, changed) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
+        let (accepted, changed) =
+            service.distilling.decide_arrangement(&waiting.id, ArrangementState::Accepted).await.unwrap();
         assert!(
-            changed && !service.distilling.accept_arrangement(&waiting.id).await.unwrap().1,
+            changed
+                && !service
+                    .distilling
+                    .decide_arrangement(&waiting.id, ArrangementState::Accepted)
+                    .await
+                    .unwrap()
+                    .1,
             "twice is once"
         );
         assert_eq!(accepted.operations, waiting.operations);
         let whole = rendered(&service).await;
         assert!(whole[0].content.contains("## Order") && !whole[0].content.contains("all of them"));
         assert_eq!(whole[0].taint.origin, Origin::Transcript);
-        service.distilling.reject_arrangement(&waiting.id).await.unwrap_err();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Rejected).await.unwrap_err();
 
-        service.distilling.undo_arrangement(&waiting.id).await.unwrap();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Undone).await.unwrap();
         let texts = |all: &[Memory]| all.iter().map(|one| one.content.clone()).collect::<Vec<_>>();
         let undone = texts(&rendered(&service).await);
         assert_eq!(undone, before.iter().map(|one| one.content.clone()).collect::<Vec<_>>());
@@ -468,7 +477,7 @@ fn an_arrangement_is_accepted_and_taken_back_whole() {
 fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
     with_service(async |service| {
         let (past, memories, waiting) = arranged(&service).await;
-        service.distilling.accept_arrangement(&waiting.id).await.unwrap();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Accepted).await.unwrap();
         let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
         service.memories.update(&caller(), &memories[0], patch).await.unwrap();
         let whole = rendered(&service).await;
@@ -530,7 +539,7 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
 fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
     with_service(async |service| {
         let (_, memories, waiting) = arranged(&service).await;
-        service.distilling.accept_arrangement(&waiting.id).await.unwrap();
+        service.distilling.decide_arrangement(&waiting.id, ArrangementState::Accepted).await.unwrap();
         let before = rendered(&service).await;
         service.memories.purge(&caller(), &memories[1], Vec::new()).await.unwrap();
         let after = rendered(&service).await;
@@ -547,7 +556,8 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
     with_service(async |service| {
         let (_, memories, waiting) = arranged(&service).await;
         service.memories.delete(&caller(), &memories[0]).await.unwrap();
-        let (accepted, _) = service.distilling.accept_arrangement(&waiting.id).await.unwrap();
+        let (accepted, _) =
+            service.distilling.decide_arrangement(&waiting.id, ArrangementState::Accepted).await.unwrap();
         assert_eq!(accepted.operations.len(), 2);
         // In the handbook of all projects, items without a topic are shown, and not saved for every project to find.
         assert_eq!(service.memories.handbook(None).await.unwrap().1.len(), 2);
@@ -561,5 +571,28 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         let everywhere = handbook::rendered(&service.base.store, None).await.unwrap();
         assert_eq!(everywhere.len(), 2);
         assert!(everywhere.iter().all(|memory| memory.scope.is_personal()), "it is personal");
+    });
+}
+
+#[test]
+fn requests_at_the_same_time_stay_within_the_budget_together() {
+    with_service(async |service| {
+        let spending = &service.distilling.spending;
+        let (most, budget) = (Spent { requests: 1, tokens: 4_000 }, Budget::of_settings(10_000, 0));
+        let charge = || spending.charge(Account::Distilling, MODEL, most, budget);
+        let (a, b, c, d) = tokio::join!(charge(), charge(), charge(), charge());
+        let mut granted: Vec<Charge> = [a, b, c, d].into_iter().filter_map(Result::unwrap).collect();
+        assert!(granted.len() <= 2, "{} charges of 4,000 of 10,000", granted.len());
+        // Those that came too near together have taken their charges back, so there is room again.
+        while granted.len() < 2 {
+            granted.push(charge().await.unwrap().unwrap());
+        }
+        assert!(charge().await.unwrap().is_none());
+        for charge in granted {
+            spending.settle(charge, MODEL, Spent { requests: 1, tokens: 1_500 }).await;
+        }
+        let spent = spending.today(Account::Distilling).await.unwrap();
+        assert_eq!(spent, Spent { requests: 2, tokens: 3_000 }, "what was not used is given back");
+        assert_eq!(spending.today(Account::Metered).await.unwrap(), Spent::default());
     });
 }

@@ -87,13 +87,13 @@ pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<T
         place(Agent::Codex, codex.join("sessions"), 4),
         place(Agent::Codex, codex.join("archived_sessions"), 1),
         place(Agent::Codex, codex.join("history.jsonl"), 0),
-        place(Agent::GeminiCli, home.join(".gemini/tmp"), 4),
+        place(Agent::GeminiCli, folder("GEMINI_CLI_HOME", "").join(".gemini/tmp"), 4),
         place(Agent::OpenCode, data.join("opencode/opencode.db"), 0),
         place(Agent::OpenCode, data.join("opencode/storage/session"), 2),
-        place(Agent::Copilot, home.join(".copilot/session-state"), 2),
+        place(Agent::Copilot, folder("COPILOT_HOME", ".copilot").join("session-state"), 2),
         place(Agent::Cursor, home.join(".cursor/projects"), 5),
         place(Agent::Cursor, settings.join("Cursor/User/globalStorage/state.vscdb"), 0),
-        place(Agent::Qwen, home.join(".qwen/projects"), 3),
+        place(Agent::Qwen, folder("QWEN_HOME", ".qwen").join("projects"), 3),
     ]
 }
 
@@ -150,8 +150,15 @@ mod tests {
         };
         assert_eq!(root(&plain, Agent::ClaudeCode), Path::new("/u/.claude/projects"));
         assert_eq!(root(&plain, Agent::OpenCode), Path::new("/u/.local/share/opencode/opencode.db"));
-        let moved = places(|name| (name == "CODEX_HOME").then(|| "/c".into()), Path::new("/u"));
-        assert_eq!(root(&moved, Agent::Codex), Path::new("/c/sessions"));
+        for (name, agent, want) in [
+            ("CODEX_HOME", Agent::Codex, "/c/sessions"),
+            ("COPILOT_HOME", Agent::Copilot, "/c/session-state"),
+            ("GEMINI_CLI_HOME", Agent::GeminiCli, "/c/.gemini/tmp"),
+            ("QWEN_HOME", Agent::Qwen, "/c/projects"),
+        ] {
+            let moved = places(|asked| (asked == name).then(|| "/c".into()), Path::new("/u"));
+            assert_eq!(root(&moved, agent), Path::new(want));
+        }
         let relative = places(|_| Some("c".into()), Path::new("/u"));
         assert_eq!(relative, plain, "a relative folder is nobody's");
     }

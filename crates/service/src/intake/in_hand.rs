@@ -79,6 +79,8 @@ fn in_words(exchanges: &[Exchange]) -> Option<String> {
         let calls: Vec<_> = exchange.calls().collect();
         for call in calls.into_iter().rev() {
             match &call.action {
+                _ if matches!(call.outcome, Outcome::Rejected { .. }) => {}
+                Action::Edit { .. } if matches!(call.outcome, Outcome::Failed | Outcome::Skipped) => {}
                 Action::Edit { paths, .. } => {
                     for path in paths {
                         // On one line, because a name with a line end could look like a line of this text.
@@ -147,6 +149,9 @@ mod tests {
             call(edit("/w/src/b.rs"), Outcome::Done),
             call(command("cargo test"), Outcome::Done),
             call(command("cargo fmt"), Outcome::Done),
+            call(edit("/w/src/c.rs"), Outcome::Failed),
+            call(edit("/w/src/d.rs"), Outcome::Rejected { said: String::new() }),
+            call(command("rm -r src"), Outcome::Rejected { said: String::new() }),
             call(command(&"x".repeat(500)), Outcome::Done),
         ];
         let exchange = Exchange { turns, cwd: Some("/w".into()), ..Exchange::default() };

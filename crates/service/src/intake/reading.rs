@@ -148,7 +148,7 @@ impl Reading {
         };
         let restarted = continued.is_none();
         let cursor = continued.unwrap_or_else(|| Cursor {
-            state: State::new(found.agent, &found.session),
+            state: found.state(),
             stat,
             head: String::new(),
             edge: String::new(),
@@ -250,7 +250,7 @@ impl Reading {
         self.ended = true;
         let mut batch = match self.found.form {
             Form::Tree => tree::read(&self.found.path, &bytes)?,
-            Form::Text => cursor_cli::read_text(&String::from_utf8_lossy(&bytes), &self.found.session),
+            Form::Text => cursor_cli::read_text(&String::from_utf8_lossy(&bytes), &self.cursor.state),
             _ => gemini_cli::read(&bytes, &self.found.session),
         };
         // A sub-agent's file of Gemini CLI has its parent's id only as the name of its folder.

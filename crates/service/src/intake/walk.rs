@@ -9,7 +9,10 @@ use std::{
 };
 
 use super::folders::{Form, TranscriptFolder};
-use cerebro_transcript::Agent;
+use cerebro_transcript::{
+    Agent, State,
+    turn::{Parent, ParentKind},
+};
 
 /// Most files of one walk. Further ones are reported as a fault.
 pub const FILES_MAX: usize = 250_000;
@@ -48,6 +51,20 @@ pub struct Found {
     pub session: String,
     /// Its state.
     pub stat: Stat,
+}
+
+impl Found {
+    /// The state before its first record. Of a sub-agent of Cursor, only the folders name the session that it works for:
+    /// `<session>/subagents/<file>`.
+    pub fn state(&self) -> State {
+        let mut state = State::new(self.agent, &self.session);
+        let folder = self.path.parent().filter(|folder| folder.ends_with("subagents"));
+        if let Some(of) = folder.filter(|_| self.agent == Agent::Cursor).and_then(Path::parent) {
+            let session = of.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+            state.session.parent = Some(Parent { kind: ParentKind::SubAgent, session, turn: None });
+        }
+        state
+    }
 }
 
 /// What a walk found.
@@ -317,6 +334,19 @@ mod tests {
         }
         assert!(known(&places, &outside.join("x.jsonl")).is_err());
         assert!(known(&places, Path::new("p/a.jsonl")).is_err());
+    }
+
+    #[test]
+    fn a_sub_agent_of_cursor_names_the_session_that_it_works_for_by_its_folder() {
+        let parent = |agent, path: &str| {
+            let (form, session, stat) = (Form::Lines, "b".to_owned(), Stat::default());
+            Found { agent, form, path: path.into(), session, stat }.state().session.parent
+        };
+        let below = "/u/.cursor/projects/p/agent-transcripts/a/subagents/b.jsonl";
+        let of = parent(Agent::Cursor, below).expect("a parent");
+        assert_eq!((of.kind, of.session.as_deref()), (ParentKind::SubAgent, Some("a")));
+        assert_eq!(parent(Agent::Cursor, "/u/.cursor/projects/p/agent-transcripts/b/b.jsonl"), None);
+        assert_eq!(parent(Agent::ClaudeCode, below), None, "its records name it");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     ServiceError, lock,
     settings::{DistilSettings, InferenceSettings},
-    spending::Spending,
+    spending::{Account, Charge, Spending},
 };
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::{RedactedText, redact_text};
@@ -61,13 +61,8 @@ pub(crate) struct Question<'a> {
 pub(crate) struct Payer<'a> {
     spending: &'a Spending,
     model: String,
-    is_metered: bool,
-    /// Whether the questions are of distilling, which has an account of its own.
-    distils: bool,
-    /// The daily budget of distilling, for its questions.
-    budget: Budget,
-    /// The daily budget of metered providers, if this is one.
-    paid: Budget,
+    /// Each with the budget of its day.
+    accounts: Vec<(Account, Budget)>,
     /// What its questions have cost so far.
     spent: Mutex<Spent>,
 }
@@ -75,15 +70,15 @@ pub(crate) struct Payer<'a> {
 impl<'a> Payer<'a> {
     /// For questions about how memories relate, with the budget of metered providers.
     pub(crate) fn of_relations(spending: &'a Spending, llm: &Llm, paid: Budget) -> Self {
-        let (is_metered, spent) = (llm.is_metered(), Mutex::default());
-        let (budget, paid) = (Budget::default(), if is_metered { paid } else { Budget::default() });
-        Self { spending, model: llm.name(), is_metered, distils: false, budget, paid, spent }
+        let accounts = llm.is_metered().then_some((Account::Metered, paid)).into_iter().collect();
+        Self { spending, model: llm.name(), accounts, spent: Mutex::default() }
     }
 
     /// For distilling, which also has a budget of its own, whether the provider is metered or not.
     pub(crate) fn of_distilling(spending: &'a Spending, llm: &Llm, settings: &DistilSettings) -> Self {
-        let paid = settings.paid_budget();
-        Self { distils: true, budget: settings.budget(), ..Self::of_relations(spending, llm, paid) }
+        let mut payer = Self::of_relations(spending, llm, settings.paid_budget());
+        payer.accounts.push((Account::Distilling, settings.budget()));
+        payer
     }
 
     /// What its questions have cost so far, whether the provider is metered or not.
@@ -91,41 +86,49 @@ impl<'a> Payer<'a> {
         *lock(&self.spent)
     }
 
-    /// Called before a request of about so many tokens whose answer may have `answer` more. A question of distilling is charged
-    /// at once, so that it counts even if the daemon is killed meanwhile. Returns the account that was charged, and how many
-    /// tokens the answer may have within the budget.
-    async fn open(&self, tokens: u64, answer: u32) -> Result<(Option<String>, u32), JobError> {
-        let mut granted = answer;
-        // Before the first question about memories, the loop checks the budget by a guess.
-        if self.distils || answer > ANSWER_TOKENS_MAX {
-            let spent = [self.spending.distil_spent_today().await?, self.spending.spent_today().await?];
-            granted = self.room(spent, tokens, answer).ok_or(JobError::Spent)?;
+    /// Called before a request of about so many tokens whose answer may have `answer` more. All that it may cost is charged at
+    /// once, so that it counts for those who ask meanwhile, and if the daemon is killed. Returns the charges, and how many
+    /// tokens the answer may have within the budgets.
+    async fn open(&self, tokens: u64, answer: u32) -> Result<(Vec<Charge>, u32), JobError> {
+        let mut spent = Vec::with_capacity(self.accounts.len());
+        for (account, _) in &self.accounts {
+            spent.push(self.spending.today(*account).await?);
+        }
+        let granted = self.room(&spent, tokens, answer).ok_or(JobError::Spent)?;
+        let most = Spent { requests: 1, tokens: tokens + u64::from(granted) };
+        let mut charges = Vec::with_capacity(self.accounts.len());
+        for (account, budget) in &self.accounts {
+            let Some(charge) = self.spending.charge(*account, &self.model, most, *budget).await? else {
+                for charge in charges {
+                    self.spending.settle(charge, &self.model, Spent::default()).await;
+                }
+                return Err(JobError::Spent);
+            };
+            charges.push(charge);
         }
         lock(&self.spent).requests += 1;
-        if !self.distils {
-            return Ok((None, granted));
-        }
-        Ok((Some(self.spending.note_distilled(&self.model, tokens).await?), granted))
+        Ok((charges, granted))
     }
 
-    /// How many tokens the answer to a question of about `tokens` may have, at most `answer`, if so much is spent by distilling
-    /// and with metered providers. `None` if not even a short answer fits.
-    fn room(&self, [distilled, paid]: [Spent; 2], tokens: u64, answer: u32) -> Option<u32> {
+    /// How many tokens the answer to a question of about `tokens` may have, at most `answer`, if so much is spent on each
+    /// account. `None` if not even a short answer fits.
+    fn room(&self, spent: &[Spent], tokens: u64, answer: u32) -> Option<u32> {
         let wanted = tokens + u64::from(ANSWER_TOKENS_MAX)..=tokens + u64::from(answer);
-        let all = self.budget.grants(distilled, wanted.clone())?.min(self.paid.grants(paid, wanted)?);
+        let mut all = *wanted.end();
+        for ((_, budget), spent) in self.accounts.iter().zip(spent) {
+            all = all.min(budget.grants(*spent, wanted.clone())?);
+        }
         Some(u32::try_from(all - tokens).unwrap_or(answer))
     }
 
-    /// Called after a request for which `tokens` were charged to an account; corrects the charge to `cost`. Without a
-    /// `cost` the provider failed, and the charge is left as it is.
-    async fn pay(&self, charged: Option<String>, tokens: u64, cost: Option<u64>) {
+    /// Called after a request of about so many tokens, with its cost. Without one the provider failed; it may have read the
+    /// question, and distilling pays for that.
+    async fn pay(&self, charges: Vec<Charge>, tokens: u64, cost: Option<u64>) {
         lock(&self.spent).tokens += cost.unwrap_or(0);
-        if self.is_metered {
-            let spent = Spent { requests: 1, tokens: cost.unwrap_or(0) };
-            self.spending.note_spent(&self.model, spent).await;
-        }
-        if let (Some(account), Some(cost)) = (charged, cost) {
-            self.spending.correct(&account, &self.model, tokens, cost).await;
+        for charge in charges {
+            let failed = if charge.account == Account::Distilling { tokens } else { 0 };
+            let cost = Spent { requests: 1, tokens: cost.unwrap_or(failed) };
+            self.spending.settle(charge, &self.model, cost).await;
         }
     }
 }
@@ -151,13 +154,13 @@ pub(crate) async fn ask<T>(
         let said: u64 = turns.iter().map(|turn| tokens_of(turn)).sum();
         let tokens = said + tokens_of(instructions) + tokens_of(&schema.to_string());
         let wanted = llm.answer_tokens();
-        let (charged, answer_tokens) = payer.open(tokens, wanted).await?;
+        let (charges, answer_tokens) = payer.open(tokens, wanted).await?;
         let reply = llm.ask(&Ask { instructions, turns: turns.clone(), schema, answer_tokens }).await;
         let cost = reply.as_ref().ok().map(|reply| match reply.tokens {
             0 => tokens + tokens_of(&reply.text),
             counted => counted,
         });
-        payer.pay(charged, tokens, cost).await;
+        payer.pay(charges, tokens, cost).await;
         let reply = reply?;
         let is_empty = reply.text.trim().is_empty();
         match json_in(&reply.text).and_then(|answer| read(&answer)) {
@@ -170,7 +173,7 @@ pub(crate) async fn ask<T>(
             // The day had too little left for it.
             Err(_)
                 if reply.end == End::CutOff
-                    && payer.room(<[Spent; 2]>::default(), tokens, wanted) > Some(answer_tokens) =>
+                    && payer.room(&[Spent::default(); 2], tokens, wanted) > Some(answer_tokens) =>
             {
                 return Err(JobError::Spent);
             }

@@ -20,7 +20,7 @@ use crate::{
     index::{MemoryIndex, VectorSearch},
     jobs::{Jobs, Runner},
     recall::ClaimCache,
-    spending::Spending,
+    spending::{Account, Spending},
 };
 use cerebro_core::pace::{self, Spent};
 use cerebro_store::JobKind;
@@ -87,9 +87,9 @@ impl Worker {
         self.jobs.unblock();
     }
 
-    /// See [`Spending::spent_today`].
+    /// What was spent today with all metered providers.
     pub async fn spent_today(&self) -> Result<Spent, ServiceError> {
-        self.spending.spent_today().await
+        self.spending.today(Account::Metered).await
     }
 
     /// How many jobs keep the daemon from exiting: none while the worker cannot continue.

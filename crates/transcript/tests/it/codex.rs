@@ -1,6 +1,6 @@
 //! Codex' rollouts.
 
-use cerebro_transcript::turn::ParentKind;
+use cerebro_transcript::turn::{Action, ParentKind};
 use cerebro_transcript::{Agent, Batch};
 
 use super::support::{lines, read_all, rendered};
@@ -166,6 +166,38 @@ fn completed_items_count_only_where_response_items_are_missing() {
         ],
         &["> go", "yes", "$ make = failed 2 boom"],
     );
+}
+
+#[test]
+fn what_a_script_did_is_in_completed_items() {
+    let script = |id: &str, input: &str| {
+        item(&format!(r#"{{"type":"custom_tool_call","call_id":"{id}","name":"exec","input":"{input}"}}"#))
+    };
+    let printed = |id: &str, text: &str| {
+        item(&format!(r#"{{"type":"custom_tool_call_output","call_id":"{id}","output":"{text}"}}"#))
+    };
+    let ran = completed(
+        r#"{"type":"CommandExecution","id":"exec_a","command":["/bin/zsh","-lc","make"],"status":"failed","aggregated_output":"boom","exit_code":2}"#,
+    );
+    let changed = completed(
+        r#"{"type":"FileChange","id":"exec_b","changes":{"a.rs":{"type":"update","unified_diff":"@@\n-old\n+new"},"b.rs":{"type":"add","content":"all"}},"status":"completed"}"#,
+    );
+    let all = [
+        message("user", "go"),
+        script("c1", "await tools.exec_command({cmd: 'make'})"),
+        ran,
+        changed,
+        printed("c1", r"Script completed\nWall time 1 second\nOutput:\n"),
+        script("c2", "await tools.exec_command({cmd: 'ls'})"),
+        printed("c2", r"Script failed\nWall time 1 second\nOutput:\nno"),
+    ];
+    let batch = read(&all);
+    let shown = rendered(&batch);
+    assert!(shown[1].starts_with("exec Other"), "{shown:?}");
+    assert_eq!(shown[2..4], ["$ make = failed 2 boom", "edit a.rs,b.rs = ok"]);
+    assert!(shown[4].starts_with("$ ls = failed"), "no item says what this one did: {shown:?}");
+    let edit = batch.exchanges[0].calls().find(|call| call.tool == "apply_patch").expect("the edit");
+    assert!(matches!(&edit.action, Action::Edit { excerpt, .. } if excerpt == "new\nall"), "{edit:?}");
 }
 
 #[test]

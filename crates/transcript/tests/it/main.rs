@@ -3,6 +3,7 @@
 mod anywhere;
 mod claude_code;
 mod codex;
+mod hosts;
 mod opencode;
 mod others;
 mod rough;

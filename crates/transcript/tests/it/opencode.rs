@@ -97,6 +97,7 @@ fn a_session_of_version_2_is_entries() {
             r#"{"agent":"build","model":{"id":"big","providerID":"p"},"content":[{"type":"reasoning","text":"never kept"},{"type":"text","text":"Looking."},
               {"type":"tool","id":"k1","name":"bash","state":{"status":"completed","input":{"command":"make"},"content":[{"type":"text","text":"boom"}],"metadata":{"exit":2}}},
               {"type":"tool","id":"k2","name":"edit","state":{"status":"error","input":{"filePath":"a"},"error":{"type":"x","message":"no"},"content":[{"type":"text","text":"no"}]}},
+              {"type":"tool","id":"k4","name":"write","state":{"status":"error","input":{"filePath":"b"},"error":{"type":"permission.rejected","message":"The user rejected permission to use this specific tool call with the following feedback: keep it"}}},
               {"type":"tool","id":"k3","name":"bash","state":{"status":"streaming","input":"{\"com"}}]}"#,
         ),
         entry(
@@ -119,7 +120,8 @@ fn a_session_of_version_2_is_entries() {
         "> fix it",
         "Looking.",
         "$ make = failed 2 boom",
-        r#"edit a = failed -1 {"type":"x","message":"no"}"#,
+        "edit a = failed -1 no",
+        "edit b = refused keep it",
         "$  = …",
         "$ ls = ok a.rs",
         "compaction so far",

@@ -1,7 +1,7 @@
 //! Gemini CLI, Copilot CLI, Cursor, Qwen Code.
 
 use cerebro_transcript::turn::ParentKind;
-use cerebro_transcript::{Agent, Batch, cursor, gemini_cli};
+use cerebro_transcript::{Agent, Batch, State, cursor, gemini_cli};
 
 use super::support::{lines, read_all, rendered};
 
@@ -34,10 +34,8 @@ fn gemini_lines_replace_patch_and_rewind() {
     assert_eq!(rendered(&cleared), ["> two"], "an unknown id clears all, as in the CLI");
     let set = format!(r#"{{"$set":{{"messages":[{two},{late}],"summary":"A title"}}}}"#);
     let patched = gemini(&[HEAD, &one, &set, "not json", r#"{"x":1}"#]);
-    assert_eq!(
-        (rendered(&patched), patched.session.title.as_deref()),
-        (vec!["> two".to_owned(), "2".to_owned()], Some("A title"))
-    );
+    assert_eq!(rendered(&patched), ["> one", "> two", "2"], "what a patch leaves out was said all the same");
+    assert_eq!(patched.session.title.as_deref(), Some("A title"));
     assert_eq!((patched.counts.malformed, patched.counts.unknown.len()), (1, 1));
 }
 
@@ -129,7 +127,10 @@ fn cursor_lines_and_texts_are_read() {
     assert_eq!(rendered(&batch), ["> fix it", "Looking.", "$ make = …", "edit /w/a = …"]);
     assert_eq!(batch.counts.unknown.keys().collect::<Vec<_>>(), ["brand_new"]);
     let text = "user:\n<user_query>\nfix it\n</user_query>\n\nassistant:\n[Thinking]\n  never kept\nLooking.\n[Tool call] Shell\n  command: make\n[Tool result] Shell\n\nDone.\n";
-    assert_eq!(rendered(&cursor::read_text(text, "c1")), ["> fix it", "Looking.\nDone."]);
+    assert_eq!(
+        rendered(&cursor::read_text(text, &State::new(Agent::Cursor, "c1"))),
+        ["> fix it", "Looking.\nDone."]
+    );
 }
 
 fn qwen(kind: &str, uuid: &str, parent: &str, rest: &str) -> String {

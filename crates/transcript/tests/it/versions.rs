@@ -1,6 +1,6 @@
 //! Records that only some versions of an agent write, and results that come late.
 
-use cerebro_transcript::opencode::{MessageRow, PartRow, SessionRow, read_v1};
+use cerebro_transcript::opencode::{EntryRow, MessageRow, PartRow, SessionRow, read_v1, read_v2};
 use cerebro_transcript::{
     Agent, State,
     cursor_ide::{self, BubbleRow},
@@ -277,4 +277,159 @@ fn a_result_that_comes_after_its_exchange_is_not_lost() {
     }
     let steps: Vec<usize> = (0..bytes.len()).step_by(13).collect();
     assert_eq!(read_cut(Agent::ClaudeCode, &bytes, &steps), whole);
+}
+
+#[test]
+fn what_gemini_takes_out_of_its_conversation_was_said_all_the_same() {
+    let at = r#""timestamp":"2026-09-17T09:00:01Z""#;
+    let user = |id: &str, text: &str| {
+        format!(r#"{{"id":"{id}",{at},"type":"user","content":[{{"text":"{text}"}}]}}"#)
+    };
+    let model = |id: &str, text: &str| {
+        format!(r#"{{"id":"{id}",{at},"type":"gemini","content":"{text}","model":"g"}}"#)
+    };
+    let set = |messages: &[&str]| format!(r#"{{"$set":{{"messages":[{}]}}}}"#, messages.join(","));
+    let answered = format!(
+        r#"{{"id":"a",{at},"type":"user","content":[{{"functionResponse":{{"id":"c"}}}},{{"text":"[Image attached]"}}]}}"#
+    );
+    let head = r#"{"sessionId":"g1","projectHash":"h"}"#.to_owned();
+    let (one, did, two, more) = (user("1", "one"), model("2", "did"), user("3", "two"), model("4", "more"));
+    let read = |all: &[String]| rendered(&gemini_cli::read(&lines(all.iter().map(String::as_str)), ""));
+
+    // A turn that the person stopped is rolled back, and asked in other words.
+    let stopped = set(&[&one, &did]);
+    let stopped = [
+        head.clone(),
+        one.clone(),
+        did.clone(),
+        two.clone(),
+        stopped,
+        user("5", "two, please"),
+        more.clone(),
+    ];
+    assert_eq!(read(&stopped), ["> one", "did", "> two", "> two, please", "more"]);
+
+    // A compaction replaces what is not its tail by a summary.
+    let summary = user("s", "<state_snapshot>\\nthe goal\\n</state_snapshot>");
+    let compacted = set(&[&summary, &two, &more]);
+    let all =
+        [head.clone(), one.clone(), did.clone(), two.clone(), more.clone(), compacted, user("6", "go on")];
+    assert_eq!(read(&all), ["> one", "did", "> two", "more", "compaction the goal", "> go on"]);
+
+    // A restored conversation has the same words under new ids.
+    let restored = set(&[&user("r1", "one"), &model("r2", "did")]);
+    let all = [head, one, did, answered, two, more, restored];
+    assert_eq!(read(&all), ["> one", "did", "> two", "more"], "and the answer of a tool is no prompt");
+}
+
+#[test]
+fn the_status_of_a_command_may_stand_behind_a_long_output() {
+    let output = "a line of the build\\n".repeat(200);
+    let report = |status: &str| {
+        format!(
+            "Command: make\\nDirectory: (root)\\nOutput: Exit Code: 7\\n{output}\\nError: (none)\\nExit Code: {status}\\nSignal: 0"
+        )
+    };
+    for (status, want) in [("2", "$ make = failed 2"), ("0", "$ make = ok Command")] {
+        let call = r#","message":{"parts":[{"functionCall":{"id":"c","name":"run_shell_command","args":{"command":"make"}}}]}"#;
+        let response =
+            format!(r#"{{"functionResponse":{{"id":"c","response":{{"output":"{}"}}}}}}"#, report(status));
+        let result = format!(
+            r#","message":{{"parts":[{response}]}},"toolCallResult":{{"callId":"c","status":"success"}}"#
+        );
+        let all = [
+            qwen("user", &said(r#"{"text":"build"}"#)),
+            qwen("assistant", call),
+            qwen("tool_result", &result),
+        ];
+        let shown = rendered(&read_all(Agent::Qwen, &lines(all.iter().map(String::as_str))));
+        assert!(shown[1].starts_with(want), "{shown:?}");
+        let message = format!(
+            r#"{{"sessionId":"g","messages":[{{"id":"1","type":"user","content":"build"}},{{"id":"2","type":"gemini","content":"",
+            "toolCalls":[{{"id":"c","name":"run_shell_command","args":{{"command":"make"}},"status":"success","result":[{response}]}}]}}]}}"#
+        );
+        let shown = rendered(&gemini_cli::read(message.as_bytes(), ""));
+        assert!(shown[1].starts_with(want), "{shown:?}");
+    }
+}
+
+#[test]
+fn what_hooks_of_qwen_add_to_a_prompt_is_no_word_of_it() {
+    let hooked = said(
+        r#"{"text":"<qwen:session-start-context>\nrules\n</qwen:session-start-context>"},{"text":"fix it"},
+        {"text":"<qwen:user-prompt-submit-context>\nmore\n</qwen:user-prompt-submit-context>"}"#,
+    );
+    let batch = read_all(Agent::Qwen, &lines([qwen("user", &hooked.replace('\n', "")).as_str()]));
+    assert_eq!(rendered(&batch), ["> fix it"]);
+}
+
+#[test]
+fn files_that_changed_in_a_step_of_opencode_2_are_edited() {
+    let row = |id: &str, kind: &str, data: &str| EntryRow {
+        id: id.into(),
+        kind: kind.into(),
+        created_ms: Some(1_780_000_000_000),
+        data: data.into(),
+    };
+    let rows = [
+        row("m1", "user", r#"{"text":"rename it"}"#),
+        row(
+            "m2",
+            "assistant",
+            r#"{"content":[{"type":"text","text":"done"}],"snapshot":{"start":"a","files":["src/b.rs"]}}"#,
+        ),
+    ];
+    let batch = read_v2(&SessionRow { id: "s".into(), ..SessionRow::default() }, &rows);
+    assert_eq!(batch.exchanges[0].touched, ["src/b.rs"]);
+}
+
+#[test]
+fn copilot_goes_on_by_itself_without_a_prompt() {
+    let event = |id: &str, data: &str| {
+        format!(r#"{{"type":"user.message","id":"{id}","timestamp":"2026-09-01T08:00:00Z","data":{data}}}"#)
+    };
+    let all = [
+        event("1", r#"{"content":"fix it"}"#),
+        event("2", r#"{"content":"Continue.","isAutopilotContinuation":true}"#),
+    ];
+    assert_eq!(rendered(&read_all(Agent::Copilot, &lines(all.iter().map(String::as_str)))), ["> fix it"]);
+}
+
+#[test]
+fn pointers_that_claude_code_writes_are_no_drift() {
+    let all = [
+        r#"{"type":"fork-context-ref","agentId":"a1","parentSessionId":"p","parentLastUuid":"u","contextLength":3}"#,
+        r#"{"type":"relocated","sessionId":"s"}"#,
+        r#"{"type":"marble-origami-reset","sessionId":"s"}"#,
+    ];
+    assert!(read_all(Agent::ClaudeCode, &lines(all)).counts.unknown.is_empty());
+}
+
+#[test]
+fn calls_that_the_person_denied_in_gemini_and_qwen_are_refused() {
+    for (reason, want) in
+        [("User denied execution.", "$ make = refused"), ("Operation cancelled.", "$ make = skipped")]
+    {
+        let response = format!(
+            r#"{{"functionResponse":{{"id":"c","response":{{"error":"[Operation Cancelled] Reason: {reason}"}}}}}}"#
+        );
+        let call = r#","message":{"parts":[{"functionCall":{"id":"c","name":"run_shell_command","args":{"command":"make"}}}]}"#;
+        let result = format!(
+            r#","message":{{"parts":[{response}]}},"toolCallResult":{{"callId":"c","status":"cancelled"}}"#
+        );
+        let all = [
+            qwen("user", &said(r#"{"text":"build"}"#)),
+            qwen("assistant", call),
+            qwen("tool_result", &result),
+        ];
+        assert_eq!(rendered(&read_all(Agent::Qwen, &lines(all.iter().map(String::as_str))))[1], want);
+        let call = format!(
+            r#"{{"id":"c","name":"run_shell_command","args":{{"command":"make"}},"status":"cancelled","result":[{response}]}}"#
+        );
+        let document = format!(
+            r#"{{"sessionId":"g","messages":[{{"id":"1","type":"user","content":"build"}},
+            {{"id":"2","type":"gemini","content":"","toolCalls":[{call}]}}]}}"#
+        );
+        assert_eq!(rendered(&gemini_cli::read(document.as_bytes(), ""))[1], want);
+    }
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::super::marks::{print_marks, repeating};
 use super::super::selection::ProjectArgs;
 use super::super::{CommandContext, Outcome, suggest, within};
+use crate::answer::{Received, history::Facts};
 use crate::answer::{
     Text,
     history::{Exchange, Fact, Row, Status, Whole},
@@ -107,6 +108,20 @@ impl ScopeArgs {
     fn request<O>(&self, operation: O) -> Request<O> {
         self.of.request(operation).with("limit", self.limit)
     }
+
+    /// Asks for facts. Where there are none, says which project may have been meant.
+    async fn facts(
+        &self,
+        context: &CommandContext,
+        request: Request<of::HistoryFacts>,
+    ) -> Result<Received<Facts>> {
+        let daemon = Daemon::reach(&context.home()?).await?;
+        let answer = daemon.read(request).await?;
+        if answer.facts.is_empty() {
+            context.output.notes(&suggest::for_unknown_past(&daemon, self.of.project.as_deref()).await?);
+        }
+        Ok(answer)
+    }
 }
 
 const SESSIONS: &[Column<Row>] = &[
@@ -177,6 +192,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
         let status = daemon.read(Request::new(of::HistoryStatus)).await?;
         let is_hidden = !args.all && !daemon.read(asked(true)).await?.hits.is_empty();
         context.output.note(nothing_found(&status, &args, is_hidden));
+        context.output.notes(&suggest::for_unknown_past(&daemon, args.scope.of.project.as_deref()).await?);
     }
     let mut found = Vec::with_capacity(answer.hits.len());
     for hit in &answer.hits {
@@ -342,7 +358,7 @@ async fn print_facts(
     asked: String,
 ) -> Result<Outcome> {
     let request = scope.request(of::HistoryFacts).with("about", wanted.about).with("query", asked);
-    let answer = context.ask(request).await?;
+    let answer = scope.facts(context, request).await?;
     context.output.json(answer.raw())?;
     let table = Table::of(wanted.columns, &answer.facts);
     context.output.table(&table, if answer.unrecorded { UNRECORDED } else { wanted.nothing })?;
@@ -377,7 +393,7 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome>
     let written = line.map(|number| text_of(Path::new(&file), number)).transpose()?;
     let request = args.scope.request(of::HistoryFacts).with("about", "file").with("query", file);
     let request = request.with("line", written.clone());
-    let answer = context.ask(request).await?;
+    let answer = args.scope.facts(context, request).await?;
     context.output.json(answer.raw())?;
     if written.is_some() && answer.line_found == Some(false) {
         context.output.note("no past session wrote that line; these changed the file");
