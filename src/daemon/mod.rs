@@ -230,6 +230,7 @@ impl<S: Serve> Connections<S> {
         let mut watch = tokio::time::interval(short.clamp(Duration::from_millis(50), WATCH_INTERVAL));
         tokio::pin!(termination);
         let mut log = log::OwnLog::of(home);
+        let stop = self.control.stopping();
         loop {
             tokio::select! {
                 accepted = socket.accept() => match accepted {
@@ -255,7 +256,7 @@ impl<S: Serve> Connections<S> {
                         }
                     }
                 }
-                () = self.control.stopping() => return "asked to stop",
+                () = stop.cancelled() => return "asked to stop",
                 () = &mut termination => return "signal",
             }
         }
