@@ -27,7 +27,7 @@ use rustix::{
 };
 
 pub use file::{End, FileError, Head};
-pub use kept::{Kept, unfinished};
+pub use kept::{Kept, kept, unfinished};
 
 use file::LogPosition;
 use kept::Owner;
@@ -287,14 +287,6 @@ impl Backups {
     pub fn outcome(&self) -> Outcome {
         lock(&self.desk.outcome).clone()
     }
-}
-
-/// The backups of a home in a folder, newest first.
-///
-/// # Errors
-/// When the folder cannot be read.
-pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
-    kept::kept(dir, home)
 }
 
 /// Reads a whole backup and compares it with its own counts and checksum. `progress` gets the bytes of the script so far.

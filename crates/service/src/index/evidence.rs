@@ -13,8 +13,6 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Notify;
-
 use super::{
     Evidence, chunks, exchanges,
     memories::{is_continued, reach},
@@ -52,8 +50,8 @@ struct EvidenceIndex {
     /// How many of these it has applied.
     taken: AtomicU64,
     following: tokio::sync::Mutex<()>,
-    changed: Arc<Notify>,
-    is_followed: AtomicBool,
+    /// Whether a task is about to apply the changes so far.
+    is_due: AtomicBool,
 }
 
 impl EvidenceIndex {
@@ -68,8 +66,7 @@ impl EvidenceIndex {
             changes: AtomicU64::new(1),
             taken: AtomicU64::new(0),
             following: tokio::sync::Mutex::default(),
-            changed: Arc::default(),
-            is_followed: AtomicBool::new(false),
+            is_due: AtomicBool::new(false),
         }
     }
 
@@ -142,25 +139,17 @@ impl EvidenceIndexes {
         let evidence = self.evidence(of);
         *lock(&evidence.has_any) = Some(true);
         evidence.changes.fetch_add(1, Ordering::SeqCst);
-        evidence.changed.notify_one();
-        if evidence.is_followed.swap(true, Ordering::SeqCst) {
+        if evidence.is_due.swap(true, Ordering::SeqCst) {
             return;
         }
-        let (changed, stopping) = (Arc::clone(&evidence.changed), self.base.tasks.stopping());
-        let indexes = self.clone();
+        let (indexes, stopping) = (self.clone(), self.base.tasks.stopping());
         self.base.tasks.spawn("indexing evidence", async move {
-            loop {
-                tokio::select! {
-                    () = stopping.cancelled() => return,
-                    () = changed.notified() => {}
-                }
-                tokio::select! {
-                    () = stopping.cancelled() => return,
-                    () = tokio::time::sleep(GATHER) => {}
-                }
-                if let Err(error) = indexes.caught_up(of).await {
-                    tracing::warn!(%error, of = of.name(), "an index did not catch up; the next search tries again");
-                }
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                () = tokio::time::sleep(GATHER) => {}
+            }
+            if let Err(error) = indexes.caught_up(of).await {
+                tracing::warn!(%error, of = of.name(), "an index did not catch up; the next search tries again");
             }
         });
     }
@@ -182,6 +171,7 @@ impl EvidenceIndexes {
     async fn caught_up(&self, of: Evidence) -> Result<Arc<Index>, ServiceError> {
         let evidence = self.evidence(of);
         let _one_at_a_time = evidence.following.lock().await;
+        evidence.is_due.store(false, Ordering::SeqCst);
         let changes = evidence.changes.load(Ordering::SeqCst);
         let opened = lock(&evidence.index).clone();
         let index = match opened {
