@@ -15,7 +15,7 @@ use super::{
 
 /// The id of a store, drawn if it has none yet. Several processes that ask at once get the same id.
 pub(super) async fn of(engine: &Engine) -> Result<String, StoreError> {
-    let mut attempts = Attempts::at(statement::STORE_PUT.name);
+    let mut attempts = Attempts::of(statement::STORE_PUT.name);
     loop {
         if let Some(id) = read(engine).await? {
             return Ok(id);

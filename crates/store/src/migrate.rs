@@ -101,7 +101,7 @@ fn checksum(text: &str) -> String {
 /// # Errors
 /// [`StoreError::SchemaTooNew`] and [`StoreError::MigrationChanged`] leave the store untouched.
 pub(super) async fn migrate(engine: &Engine) -> Result<(), StoreError> {
-    let mut attempts = Attempts::at("migration");
+    let mut attempts = Attempts::of("migration");
     loop {
         match migrate_once(engine).await {
             Err(error) if error.is_retryable() => attempts.again().await?,

@@ -22,7 +22,7 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    pub fn at(write: &'static str) -> Self {
+    pub fn of(write: &'static str) -> Self {
         Self { write, made: 0 }
     }
 
@@ -63,7 +63,7 @@ impl Store {
         text: &str,
         vars: Vars,
     ) -> Result<IndexedResults, StoreError> {
-        let mut attempts = Attempts::at(name);
+        let mut attempts = Attempts::of(name);
         loop {
             match self.engine()?.script(name, text, vars.0.clone()).await {
                 Err(EngineError::Conflict(_)) => attempts.again().await?,
@@ -79,7 +79,7 @@ mod tests {
 
     #[tokio::test]
     async fn they_end() {
-        let mut attempts = Attempts::at("a test");
+        let mut attempts = Attempts::of("a test");
         for _ in 1..WRITE_ATTEMPTS_MAX {
             attempts.again().await.unwrap();
         }
