@@ -17,7 +17,7 @@ use super::{
     Evidence, chunks, exchanges,
     memories::{is_continued, reach},
 };
-use crate::{ServiceError, base::Base, check::Check, lock};
+use crate::{ServiceError, base::Base, check::Check, lock, tasks::on_a_thread};
 use cerebro_core::domain::SubjectId;
 use cerebro_core::text;
 use cerebro_search::lexical::{Index, LexicalError};
@@ -83,13 +83,18 @@ impl EvidenceIndex {
         }
     }
 
-    /// Drops the index. It is rebuilt at its next use.
-    fn start_over(&self) {
-        self.close();
-        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
+    /// Drops the index. It is rebuilt at its next use. Closing may take long.
+    async fn start_over(self: &Arc<Self>) -> Result<(), ServiceError> {
+        let evidence = Arc::clone(self);
+        let remove = move || {
+            evidence.close();
+            std::fs::remove_dir_all(&evidence.dir)
+        };
+        if let Err(error) = on_a_thread("removing an index", remove).await? {
             tracing::debug!(%error, of = self.of.name(), "an index could not be removed");
         }
         self.taken.store(0, Ordering::SeqCst);
+        Ok(())
     }
 }
 
@@ -192,7 +197,7 @@ impl EvidenceIndexes {
             // It is new, belongs to another store, or was not filled completely.
             if !index.is_empty() {
                 blocking(&index, Index::close).await?;
-                self.evidence(of).start_over();
+                self.evidence(of).start_over().await?;
                 index = self.evidence(of).open().await?;
             }
             self.fill_evidence(of, &index).await?;
@@ -254,7 +259,7 @@ impl EvidenceIndexes {
         }
         {
             let _one_at_a_time = self.evidence(of).following.lock().await;
-            self.evidence(of).start_over();
+            self.evidence(of).start_over().await?;
         }
         self.index(of, WAIT).await.map(drop)
     }
@@ -312,7 +317,7 @@ impl EvidenceIndexes {
         Ok(())
     }
 
-    fn evidence(&self, of: Evidence) -> &EvidenceIndex {
+    fn evidence(&self, of: Evidence) -> &Arc<EvidenceIndex> {
         match of {
             Evidence::History => &self.history,
             Evidence::Documents => &self.documents,
