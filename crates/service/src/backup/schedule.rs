@@ -16,16 +16,14 @@ impl Backups {
     /// [`Backups::outcome`]; the next attempt follows.
     pub(crate) async fn keep(&self, home: &Path) {
         let plan = self.base.settings.backup.clone();
-        if plan.every.is_zero() {
-            return;
-        }
+        let Some(every) = plan.every else { return };
         if let Some(remote) = &self.base.settings.remote {
             tracing::warn!(url = %remote.url, "backup.every is set, but the database is on a server: it is backed up there");
             return;
         }
         let stop = self.base.tasks.stopping();
         let dir = plan.dir_in(home);
-        let mut wait = SETTLE.min(plan.every).max(self.until_due(&dir, home, plan.every).await);
+        let mut wait = SETTLE.min(every).max(self.until_due(&dir, home, every).await);
         loop {
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -43,12 +41,12 @@ impl Backups {
                 () = stop.cancelled() => return,
             };
             wait = match attempt {
-                Ok(()) => plan.every,
+                Ok(()) => every,
                 Err(error) => {
                     tracing::error!(%error, "the scheduled backup failed");
                     // Also one that failed before it began to write.
                     lock(&self.desk.outcome).failure = Some((self.base.store.now(), error.to_string()));
-                    RETRY.min(plan.every)
+                    RETRY.min(every)
                 }
             };
         }

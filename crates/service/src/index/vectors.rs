@@ -168,8 +168,7 @@ impl Vectors {
     pub(crate) fn rest(&self) -> bool {
         let mut used = lock(&self.used);
         let Some(last) = *used else { return false };
-        let after = self.embedding.unload_after;
-        if after.is_zero() || last.elapsed() < after {
+        if self.embedding.unload_after.is_none_or(|after| last.elapsed() < after) {
             return true;
         }
         if let Known::Ready(ready) = &*self.known() {
