@@ -378,7 +378,7 @@ impl MadeStore {
 /// moment.
 fn place(made: &Path, store_dir: &Path, kept: Option<&Path>) -> io::Result<()> {
     let Some(kept) = kept else {
-        remove_all(store_dir)?;
+        durable::remove_folder(store_dir)?;
         return fs::rename(made, store_dir);
     };
     fs::rename(made, kept)?;
@@ -386,7 +386,7 @@ fn place(made: &Path, store_dir: &Path, kept: Option<&Path>) -> io::Result<()> {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(kept, store_dir, made),
         Err(error) => {
             // The exchange failed, so the new database is removed; its backup stays.
-            let _ = remove_all(kept);
+            let _ = durable::remove_folder(kept);
             Err(error.into())
         }
         Ok(()) => Ok(()),
@@ -446,14 +446,11 @@ async fn check_empty(store_dir: &Path, clock: Clock) -> Result<(), BackupError> 
 }
 
 pub(crate) fn remove(dir: &Path) -> Result<(), BackupError> {
-    remove_all(dir).map_err(|source| BackupError::Folder { verb: "remove", path: dir.to_path_buf(), source })
-}
-
-fn remove_all(dir: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
+    durable::remove_folder(dir).map_err(|source| BackupError::Folder {
+        verb: "remove",
+        path: dir.to_path_buf(),
+        source,
+    })
 }
 
 fn make_folder(dir: &Path) -> Result<(), BackupError> {

@@ -115,9 +115,6 @@ impl Vectors {
     /// Applies a commit: memories that were deleted, or that have another scope now.
     pub(crate) fn follow(&self, committed: &Committed) {
         self.follow_exchanges(committed);
-        if self.read(|_| ()).is_none() {
-            return;
-        }
         self.change(|space| {
             for memory in &committed.memories {
                 if memory.is_live() {
