@@ -27,7 +27,7 @@ impl<F> Scripted<F> {
     fn panic_in(&mut self, place: &str) {
         if let Some((_, panics)) = self.panics.take_if(|(named, _)| *named == place) {
             panics.send(()).unwrap();
-            unreachable!("a handler that panics");
+            panic!("a handler that panics");
         }
     }
 }
@@ -130,7 +130,7 @@ fn a_loop_goes_on_after_its_handler_has_panicked() {
                 save(&service, "One").await;
             }
             let ((panics, has_panicked), (done, is_done)) = (oneshot::channel(), oneshot::channel());
-            let step = |_: &mut bool| Ok(Step::Done);
+            let step = |_: &mut bool| -> Result<Step, JobError> { Ok(Step::Done) };
             service.runner.start(Scripted { step, done: Some(done), panics: Some((place, panics)) });
             has_panicked.await.unwrap();
             save(&service, "The other").await;
