@@ -1,7 +1,7 @@
 //! The daemon's socket, and how clients verify its owner.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tokio::net::{UnixListener, UnixStream};
 
