@@ -45,7 +45,7 @@ impl Backups {
                 Err(error) => {
                     tracing::error!(%error, "the scheduled backup failed");
                     // Also one that failed before it began to write.
-                    lock(&self.desk.outcome).failure = Some((self.base.store.now(), error.to_string()));
+                    lock(&self.state.outcome).failure = Some((self.base.store.now(), error.to_string()));
                     RETRY.min(every)
                 }
             };
@@ -67,7 +67,7 @@ impl Backups {
         if let Some(newest) = newest.filter(|newest| newest.head.shows(&place)) {
             tracing::debug!("nothing happened since the last backup");
             // It is a backup of this moment too.
-            *lock(&self.desk.outcome) =
+            *lock(&self.state.outcome) =
                 Outcome { made: Some((self.base.store.now(), newest.path)), failure: None };
             return Ok(());
         }
