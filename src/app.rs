@@ -77,13 +77,9 @@ async fn bring_up(context: Context, settings: Settings, embedding: Embedding, hi
                 context.control().store_is_open();
             }
             tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
-            tokio::spawn(keep_backups(context.clone(), service.clone()));
-            tokio::spawn(leave_a_failed_disk(context.clone(), service.clone()));
-            service.intake.set_options(history);
-            tokio::spawn(keep_history(context.clone(), service.clone()));
-            tokio::spawn(keep_consolidating(context.clone(), service.clone()));
-            context.set_store(Ok(service));
-            sweep(&context).await;
+            service.keep(context.home().root(), history);
+            context.set_store(Ok(service.clone()));
+            watch(&context, service).await;
         }
         Err(error) => {
             tracing::error!(%error, "the store cannot be opened");
@@ -121,42 +117,19 @@ async fn open_store(
     }
 }
 
-/// Makes scheduled backups until the daemon ends.
-async fn keep_backups(context: Context, service: Service) {
-    service.backups.keep_backups(context.home().root(), context.control().stopping()).await;
-}
-
-/// Ends the daemon after a failure of the disk, because the database accepts writes only after it was opened again. The
-/// next daemon opens it.
-async fn leave_a_failed_disk(context: Context, service: Service) {
-    tokio::select! {
-        () = service.disk_failed() => {
-            tracing::error!("the disk failed; the next daemon opens the store again");
-            context.control().stop();
-        }
-        () = context.control().stopping() => {}
-    }
-}
-
-/// Plans scheduled consolidations, and carries them out if the settings say so, until the daemon ends.
-async fn keep_consolidating(context: Context, service: Service) {
-    service.consolidating.keep(context.control().stopping()).await;
-}
-
-/// Imports past sessions until the daemon ends.
-async fn keep_history(context: Context, service: Service) {
-    Box::pin(service.intake.keep(context.control().stopping())).await;
-}
-
-/// Ends the sessions whose connections are gone for good, until the store closes.
-async fn sweep(context: &Context) {
-    let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+/// Ends the sessions whose connections are gone for good, until the daemon ends. Ends the daemon after a failure of the
+/// disk, because the database accepts writes only after it was opened again; the next daemon opens it.
+async fn watch(context: &Context, service: Service) {
+    let (mut ticks, stop) = (tokio::time::interval(SWEEP_INTERVAL), context.control().stopping());
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            () = context.control().stopping() => return,
+            () = service.disk_failed() => {
+                tracing::error!("the disk failed; the next daemon opens the store again");
+                return context.control().stop();
+            }
+            () = stop.cancelled() => return,
         }
-        let Some(service) = context.opened() else { return };
         let disconnected = context.presence().disconnected();
         let began = context.control().started_at();
         let since = |id: &SessionId| disconnected.get(id).copied().unwrap_or(began);

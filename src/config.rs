@@ -76,7 +76,7 @@ pub struct BackupConfig {
 impl Default for BackupConfig {
     fn default() -> Self {
         let BackupPlan { every, keep, dir } = BackupPlan::default();
-        Self { every, keep: keep.map_or(0, NonZeroUsize::get), dir }
+        Self { every: every.unwrap_or_default(), keep: keep.map_or(0, NonZeroUsize::get), dir }
     }
 }
 
@@ -84,8 +84,13 @@ impl BackupConfig {
     fn plan(&self) -> BackupPlan {
         let below_user = self.dir.strip_prefix("~").ok().zip(user_home());
         let dir = below_user.map_or_else(|| self.dir.clone(), |(rest, user)| user.join(rest));
-        BackupPlan { every: self.every, keep: NonZeroUsize::new(self.keep), dir }
+        BackupPlan { every: unless_zero(self.every), keep: NonZeroUsize::new(self.keep), dir }
     }
+}
+
+/// A setting in which `"0"` means never, or for ever.
+pub fn unless_zero(time: Duration) -> Option<Duration> {
+    Some(time).filter(|time| !time.is_zero())
 }
 
 /// `[work]`: what the journal records of agents' work, and for how long.
@@ -267,7 +272,7 @@ mod tests {
         assert!(config.settings().agent_hard_delete && !Config::default().settings().agent_hard_delete);
         let config: Config = toml::from_str("[backup]\nevery = \"6h\"\ndir = \"/srv/b\"").unwrap();
         let plan = config.settings().backup;
-        assert_eq!((plan.every.as_secs(), plan.keep), (6 * 3600, NonZeroUsize::new(7)));
+        assert_eq!((plan.every, plan.keep), (Some(Duration::from_secs(6 * 3600)), NonZeroUsize::new(7)));
         assert_eq!(plan.dir_in(Path::new("/h")), Path::new("/srv/b"));
         assert_eq!(BackupPlan::default().dir_in(Path::new("/h")), Path::new("/h/backups"));
         let config: Config =

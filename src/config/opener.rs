@@ -32,7 +32,7 @@ impl Config {
             open: Arc::new(open),
             batch: NonZeroUsize::new(settings.batch),
             budget: Budget::of_settings(settings.tokens_per_day, settings.requests_per_day),
-            unload_after: settings.unload_after,
+            unload_after: super::unless_zero(settings.unload_after),
             inference: self.inference(home),
             distil: DistilOptions { settings: Arc::new(reader(home, |config| config.distil)) },
         }

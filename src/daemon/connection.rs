@@ -54,7 +54,7 @@ impl Connection {
         tracing::debug!(pid = hello.pid, role = ?hello.role, "client connected");
         let _count = self.control.count_client();
         let writer = SharedWriter(Arc::new(Mutex::new(Some(writer))));
-        let reader = Draining { reader, stop: Box::pin(self.control.stop_token().cancelled_owned()) };
+        let reader = Draining { reader, stop: Box::pin(self.control.stopping().cancelled_owned()) };
         let session = served.serve(hello, tokio::io::join(reader, writer.clone()));
         let finished = tokio::select! {
             () = session => true,

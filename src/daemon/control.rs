@@ -42,9 +42,9 @@ impl Control {
         self.shared.stop.cancel();
     }
 
-    /// Completes when the daemon begins to end.
-    pub async fn stopping(&self) {
-        self.shared.stop.cancelled().await;
+    /// Cancelled when the daemon begins to end.
+    pub fn stopping(&self) -> CancellationToken {
+        self.shared.stop.clone()
     }
 
     /// Whether the daemon is ending.
@@ -78,20 +78,6 @@ impl Control {
     /// How long it has run.
     pub fn uptime(&self) -> Duration {
         self.shared.started.elapsed()
-    }
-
-    /// Its process.
-    pub fn pid(&self) -> u32 {
-        std::process::id()
-    }
-
-    /// Its version.
-    pub fn version(&self) -> &'static str {
-        super::VERSION
-    }
-
-    pub(super) fn stop_token(&self) -> CancellationToken {
-        self.shared.stop.clone()
     }
 
     /// Counts a client until the returned guard is dropped.

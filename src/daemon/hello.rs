@@ -87,22 +87,14 @@ impl Hello {
         Self {
             protocol: PROTOCOL,
             version: super::VERSION.to_owned(),
-            takes_over: false,
             role,
             pid: std::process::id(),
-            watches: false,
             // JSON cannot contain a name that is not Unicode, so it is converted.
             cwd: std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned().into()),
-            project: None,
             project_dir: variable("CLAUDE_PROJECT_DIR").map(PathBuf::from),
-            folder_project: None,
-            former: Vec::new(),
             client_session: variable("CLAUDE_CODE_SESSION_ID"),
-            minted_session: None,
-            bound_session: None,
             parents: platform::ancestors(),
-            wants_receipts: false,
-            is_remote: false,
+            ..Self::default()
         }
     }
 

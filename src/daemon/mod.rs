@@ -93,8 +93,8 @@ pub trait Serve: Clone + Send + Sync + 'static {
 /// How a daemon behaves.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long the daemon runs without a call and without work before it ends; zero means for ever.
-    pub idle_exit: Duration,
+    /// How long the daemon runs without a call and without work before it ends; without it, for ever.
+    pub idle_exit: Option<Duration>,
     /// Whether to leave the terminal and process group of the process that started it.
     pub detached: bool,
 }
@@ -223,13 +223,14 @@ impl<S: Serve> Connections<S> {
         home: &Home,
         lock: &Lock,
         mut socket: Socket,
-        idle_exit: Duration,
+        idle_exit: Option<Duration>,
         termination: impl Future<Output = ()>,
     ) -> &'static str {
-        let short = if idle_exit.is_zero() { WATCH_INTERVAL } else { idle_exit / 2 };
+        let short = idle_exit.map_or(WATCH_INTERVAL, |idle_exit| idle_exit / 2);
         let mut watch = tokio::time::interval(short.clamp(Duration::from_millis(50), WATCH_INTERVAL));
         tokio::pin!(termination);
         let mut log = log::OwnLog::of(home);
+        let stop = self.control.stopping();
         loop {
             tokio::select! {
                 accepted = socket.accept() => match accepted {
@@ -245,7 +246,7 @@ impl<S: Serve> Connections<S> {
                     if self.control.check_home().is_err() {
                         return "the home is gone";
                     }
-                    if !idle_exit.is_zero() && self.served.activity().is_idle_since(idle_exit) {
+                    if idle_exit.is_some_and(|most| self.served.activity().is_idle_since(most)) {
                         return "idle";
                     }
                     if !socket.is_in_place() {
@@ -255,7 +256,7 @@ impl<S: Serve> Connections<S> {
                         }
                     }
                 }
-                () = self.control.stopping() => return "asked to stop",
+                () = stop.cancelled() => return "asked to stop",
                 () = &mut termination => return "signal",
             }
         }

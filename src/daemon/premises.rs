@@ -5,7 +5,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use super::lock::Lock;
 use crate::home::Home;
@@ -19,12 +19,9 @@ use crate::platform::{self, FileIdentity};
 )]
 pub struct HomeGone(PathBuf);
 
-/// The identity of this home, to distinguish it from another one at the same path. Clones share it.
-#[derive(Debug, Clone)]
-pub struct Premises(Arc<Marks>);
-
+/// The identity of this home, to distinguish it from another one at the same path.
 #[derive(Debug)]
-struct Marks {
+pub struct Premises {
     home: Home,
     lock: FileIdentity,
     /// The store's folder, once it is open.
@@ -37,15 +34,14 @@ impl Premises {
     /// # Errors
     /// Any error of the file system.
     pub fn new(home: &Home, lock: &Lock) -> io::Result<Self> {
-        let marks = Marks { home: home.clone(), lock: lock.identity()?, store: OnceLock::new() };
-        Ok(Self(Arc::new(marks)))
+        Ok(Self { home: home.clone(), lock: lock.identity()?, store: OnceLock::new() })
     }
 
     /// Records that the home's own store is open. From now on it is checked, too.
     pub fn store_is_open(&self) {
-        if let Some(identity) = platform::file_identity(&self.0.home.store_dir()) {
+        if let Some(identity) = platform::file_identity(&self.home.store_dir()) {
             // If it is set already, it is the same folder.
-            let _ = self.0.store.set(identity);
+            let _ = self.store.set(identity);
         }
     }
 
@@ -56,7 +52,7 @@ impl Premises {
     pub fn check(&self) -> Result<(), HomeGone> {
         let is_same = |path: &Path, identity| platform::file_identity(path) == Some(identity);
         let gone = |path: PathBuf| Err(HomeGone(path));
-        let Marks { home, lock, store } = &*self.0;
+        let Self { home, lock, store } = self;
         if !is_same(&home.lock_file(), *lock) {
             return gone(home.lock_file());
         }

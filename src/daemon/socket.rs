@@ -1,7 +1,7 @@
 //! The daemon's socket, and how clients verify its owner.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tokio::net::{UnixListener, UnixStream};
 
@@ -75,7 +75,7 @@ impl Socket {
             home::open_private_dir(dir)?;
         }
         let listen_error = |source| SocketError::Listen { path: path.clone(), source };
-        remove(&path).map_err(listen_error)?;
+        platform::remove_file_if_there(&path).map_err(listen_error)?;
         // The folder is private, so no other user can reach the socket between the next two calls.
         let listener = UnixListener::bind(&path).map_err(listen_error)?;
         platform::close_socket_to_others(&path).map_err(listen_error)?;
@@ -108,15 +108,8 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.is_in_place() {
-            let _ = remove(&self.path);
+            let _ = platform::remove_file_if_there(&self.path);
         }
-    }
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

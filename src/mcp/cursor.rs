@@ -4,6 +4,7 @@ use super::arguments::{ArgumentError, Arguments};
 use super::call::Call;
 use super::evidence::searched_project;
 use cerebro_core::domain::limits::SEARCH_DEPTH_MAX;
+use cerebro_core::text::fnv;
 use cerebro_service::SearchRequest;
 
 /// The arguments that are moments. An age such as `7d` means another moment in each call, so they count as written.
@@ -11,7 +12,7 @@ const MOMENTS: [&str; 3] = ["since", "until", "as_of"];
 
 /// Identifies a search by all that decides its hits and their order. The length of a page does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SearchMark(u32);
+pub(super) struct SearchMark(u64);
 
 impl SearchMark {
     /// The mark of a call's search.
@@ -30,12 +31,12 @@ impl SearchMark {
             offset: 0,
             ..request.clone()
         };
-        Ok(Self(hash(&format!("{request:?} {moments:?}"))))
+        Ok(Self(fnv(format!("{request:?} {moments:?}").into_bytes())))
     }
 
     /// The cursor of the page that begins after `offset` hits.
     pub fn cursor(self, offset: usize) -> String {
-        format!("{offset}-{:08x}", self.0)
+        format!("{offset}-{:x}", self.0)
     }
 
     /// How many hits came before the page that a call asks for by its cursor; 0 without one.
@@ -43,7 +44,7 @@ impl SearchMark {
         let Some(cursor) = arguments.nonblank("cursor")? else { return Ok(0) };
         let refused = |problem| Err(ArgumentError::new("cursor", Some(&cursor), problem));
         let parsed = cursor.trim().split_once('-').and_then(|(offset, mark)| {
-            Some((offset.parse::<usize>().ok()?, u32::from_str_radix(mark, 16).ok()?))
+            Some((offset.parse::<usize>().ok()?, u64::from_str_radix(mark, 16).ok()?))
         });
         match parsed {
             Some((offset, mark)) if mark == self.0 && offset <= SEARCH_DEPTH_MAX => Ok(offset),
@@ -53,9 +54,4 @@ impl SearchMark {
             _ => refused("it comes from no search; search without it"),
         }
     }
-}
-
-/// FNV-1a, 32 bits: enough to notice another search.
-fn hash(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

@@ -21,6 +21,7 @@ use crate::answer::{
     projects::{self, Kept, Merged, Projects},
     sessions::{self, Events, Prompts, Sessions},
 };
+use crate::daemon::VERSION;
 use cerebro_core::domain::{
     Event, Kind, Memory, MemoryId, Project, Prompt,
     limits::{LIMIT_MAX, LISTING_MAX},
@@ -40,8 +41,8 @@ const CONDITIONS: [&str; 8] = ["project", "scope", "type", "tags", "since", "unt
 pub(super) fn status(context: &Context) -> daemon::Status {
     let control = context.control();
     daemon::Status {
-        pid: control.pid(),
-        version: control.version().into(),
+        pid: std::process::id(),
+        version: VERSION.into(),
         uptime_s: control.uptime().as_secs(),
         clients: control.clients() as u64,
         started_at: moment(control.started_at()).into(),
@@ -56,9 +57,8 @@ pub(super) fn status(context: &Context) -> daemon::Status {
 
 /// Makes the daemon end.
 pub(super) fn stop(context: &Context) -> daemon::Stopping {
-    let control = context.control();
-    control.stop();
-    daemon::Stopping { pid: control.pid() }
+    context.control().stop();
+    daemon::Stopping { pid: std::process::id() }
 }
 
 pub(super) async fn restore(call: &mut Call) -> AnswerTo<of::Restore> {

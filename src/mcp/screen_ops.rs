@@ -42,10 +42,11 @@ pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answe
     let after = arguments.count("after")?.unwrap_or(0) as u64;
     let limit = arguments.clamped("limit", 100, 1..=CALLS_MAX)?;
     let wait = arguments.clamped("wait_ms", 0, 0..=WAIT_MS_MAX)?;
+    let stop = context.control().stopping();
     tokio::select! {
         () = context.live().wait(after) => {}
         () = tokio::time::sleep(Duration::from_millis(wait as u64)) => {}
-        () = context.control().stopping() => {}
+        () = stop.cancelled() => {}
     }
     let mut answer = context.live().after(after, limit);
     if let Some(service) = context.opened() {

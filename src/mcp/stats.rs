@@ -10,6 +10,7 @@ use crate::answer::{
     Text, of,
     stats::{Edges, Memories, Stats},
 };
+use crate::daemon::VERSION;
 use cerebro_core::domain::Project;
 use cerebro_core::text;
 
@@ -19,7 +20,9 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
     let (health, health_line) = health::block(call, project.as_ref()).await?;
     let stats = call.service.recall.stats(project.as_ref()).await?;
     let worker = worker_ops::facts(&call.service).await?;
-    let store_bytes = crate::home::bytes_below(&call.context.home().store_dir());
+    let folder = call.context.home().store_dir();
+    let bytes = tokio::task::spawn_blocking(move || crate::home::bytes_below(&folder));
+    let store_bytes = bytes.await.unwrap_or_default();
     let control = call.context.control();
     let (counts, count) = (&stats.counts, |count: i64| u64::try_from(count).unwrap_or_default());
     let answer = Stats {
@@ -40,7 +43,7 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
         worker,
         health,
         clients: control.clients() as u64,
-        version: control.version().into(),
+        version: VERSION.into(),
         uptime_s: control.uptime().as_secs(),
     };
     let Stats { memories, edges, .. } = &answer;
@@ -65,7 +68,7 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
     .line(health_line)
     .line(format!(
         "daemon: version {}, up {} s, {}, since {}",
-        control.version(),
+        VERSION,
         answer.uptime_s,
         text::counted(answer.clients, "client"),
         day(control.started_at())

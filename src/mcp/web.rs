@@ -42,8 +42,7 @@ pub(super) async fn open(call: &mut Call) -> AnswerTo<of::WebOpen> {
         None => {}
     }
     let client = client(&context, call.connection.watching_hello()).await?;
-    let own = context.clone();
-    let leaving = async move { own.control().stopping().await };
+    let leaving = context.control().stopping().cancelled_owned();
     let opened = web::open(client, port, leaving).await.map_err(|error| {
         ArgumentError::new("port", Some(&port.to_string()), format!("{error}; choose another"))
     })?;

@@ -97,11 +97,12 @@ pub async fn run_standalone<S: Serve>(
     let lock = Lock::take(home, Use::Standalone)?;
     let termination = platform::termination().map_err(PumpError::Signals)?;
     let control = daemon::control_of(home, &lock)?;
+    let stop = control.stopping();
     let served = make(control.clone());
     let dial = ToServed { served: served.clone(), hello: hello(options, home).await };
     tokio::select! {
         () = pump(tokio::io::stdin(), tokio::io::stdout(), dial, CALL_MAX) => {}
-        () = control.stopping() => {}
+        () = stop.cancelled() => {}
         () = termination => {}
     }
     daemon::close(&served, &control, lock).await;

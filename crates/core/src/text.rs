@@ -29,6 +29,19 @@ pub fn hex(digest: &[u8]) -> String {
     digest.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
+/// The hash of nothing, from which [`fnv_step`] goes on.
+pub(crate) const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// One step of FNV-1a.
+pub(crate) fn fnv_step(hash: u64, unit: u64) -> u64 {
+    (hash ^ unit).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+/// FNV-1a of 64 bits: the same on every machine and in every build, because it goes into files.
+pub fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(FNV_OFFSET, |hash, byte| fnv_step(hash, u64::from(byte)))
+}
+
 /// Reads bytes from hex; `None` unless it has two digits per byte.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());

@@ -152,6 +152,17 @@ pub fn is_older(path: &Path, age: Duration) -> bool {
     changed.and_then(|at| at.elapsed().ok()).is_some_and(|found| found >= age)
 }
 
+/// Removes a folder with all that is in it. One that is not there is no error.
+///
+/// # Errors
+/// Any other error of the file system.
+pub fn remove_folder(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
 /// Syncs the names in a folder to disk.
 ///
 /// # Errors

@@ -235,7 +235,7 @@ impl Engine {
         errors.sort_by_key(|(at, _)| *at);
         let mut causes: Vec<EngineError> =
             errors.iter().filter_map(|(_, error)| classify(name, error)).collect();
-        let conflict = causes.iter().position(|error| matches!(error, EngineError::Conflict));
+        let conflict = causes.iter().position(|error| matches!(error, EngineError::Conflict(_)));
         Err(if causes.is_empty() {
             unexplained(errors.remove(0).1.to_string())
         } else {

@@ -10,9 +10,9 @@ const STALE: &str = "cerebro:stale";
 /// Why the database did not do what it was asked to do.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Another writer committed in between: the whole decision must be made again.
-    #[error("another write changed the same rows meanwhile; call again")]
-    Conflict,
+    /// Another writer committed during this statement: the whole decision must be made again.
+    #[error("another write changed the same rows as `{0}` meanwhile; call again")]
+    Conflict(&'static str),
     /// Another process has the database open.
     #[error("the database in {} is held by another process; stop that one (`cerebro daemon stop`, or a SurrealDB server on the same folder)", .0.display())]
     Locked(PathBuf),
@@ -77,13 +77,13 @@ pub enum EngineError {
 pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Option<EngineError> {
     let text = error.to_string();
     match error.query_details() {
-        Some(QueryError::TransactionConflict) => return Some(EngineError::Conflict),
+        Some(QueryError::TransactionConflict) => return Some(EngineError::Conflict(statement)),
         Some(QueryError::NotExecuted | QueryError::Cancelled) if !is_refused_commit(&text) => return None,
         _ => {}
     }
     // Their type is lost on the way out of a transaction, so the text decides.
     if text.contains("can be retried") || text.contains(STALE) || is_unique_violation(&text) {
-        return Some(EngineError::Conflict);
+        return Some(EngineError::Conflict(statement));
     }
     if text.contains("not executed due to a failed transaction") {
         return None;

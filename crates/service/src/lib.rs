@@ -370,6 +370,18 @@ impl Service {
         });
     }
 
+    /// Starts what is done by the clock in the home's folder, until the service closes: backups, imports of past sessions,
+    /// consolidation.
+    pub fn keep(&self, home: &Path, history: HistoryOptions) {
+        let (backups, home) = (self.backups.clone(), home.to_path_buf());
+        self.base.tasks.spawn("scheduled backups", async move { backups.keep(&home).await });
+        let consolidating = self.consolidating.clone();
+        self.base.tasks.spawn("scheduled consolidation", async move { consolidating.keep().await });
+        self.intake.set_options(history);
+        let intake = self.intake.clone();
+        self.base.tasks.spawn("importing sessions", Box::pin(async move { intake.keep().await }));
+    }
+
     /// Stops the background tasks, lets the write under way finish, closes index and store, and releases the
     /// store's lock. What still runs after [`CLOSE_WAIT`] is named in the log, and the store left as it is.
     ///

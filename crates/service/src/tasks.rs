@@ -45,6 +45,9 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!(task = self.name, "a background task panicked and has ended");
+        }
         let mut running = lock(&self.running);
         if let Some(count) = running.get_mut(self.name) {
             *count -= 1;

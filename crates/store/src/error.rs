@@ -6,9 +6,9 @@ use cerebro_engine::EngineError;
 /// Why the store did not do what it was asked to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another writer committed in between; the whole decision must be made again.
-    #[error("the write met other writers {WRITE_ATTEMPTS_MAX} times in a row; call again")]
-    Conflict,
+    /// Another writer committed during this write; the whole decision must be made again.
+    #[error("the write `{0}` met other writers {WRITE_ATTEMPTS_MAX} times in a row; call again")]
+    Conflict(&'static str),
     /// The engine failed.
     #[error(transparent)]
     Engine(EngineError),
@@ -85,14 +85,14 @@ impl StoreError {
 
     /// Whether another attempt may succeed.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Conflict)
+        matches!(self, Self::Conflict(_))
     }
 }
 
 impl From<EngineError> for StoreError {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Conflict => Self::Conflict,
+            EngineError::Conflict(write) => Self::Conflict(write),
             other => Self::Engine(other),
         }
     }

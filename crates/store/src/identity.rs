@@ -15,14 +15,14 @@ use super::{
 
 /// The id of a store, drawn if it has none yet. Several processes that ask at once get the same id.
 pub(super) async fn of(engine: &Engine) -> Result<String, StoreError> {
-    let mut attempts = Attempts::default();
+    let mut attempts = Attempts::of(statement::STORE_PUT.name);
     loop {
         if let Some(id) = read(engine).await? {
             return Ok(id);
         }
         let vars = Vars::new().with("store_id", secret());
         match engine.run(statement::STORE_PUT, vars.0).await {
-            Err(error) if !matches!(error, EngineError::Conflict) => return Err(error.into()),
+            Err(error) if !matches!(error, EngineError::Conflict(_)) => return Err(error.into()),
             _ => attempts.again().await?,
         }
     }

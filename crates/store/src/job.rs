@@ -350,9 +350,10 @@ impl Jobs<'_> {
         self.0.execute(statement::JOB_RELEASE, vars).await
     }
 
-    /// Extends all leases of an owner.
-    pub async fn renew(self, owner: &str, until: Timestamp) -> Result<(), StoreError> {
-        let vars = Vars::new().with("owner", owner).at("until", until);
+    /// Extends the leases of these jobs, if the owner still holds them.
+    pub async fn renew(self, owner: &str, jobs: &[Job], until: Timestamp) -> Result<(), StoreError> {
+        let jobs: Vec<RecordId> = jobs.iter().map(|job| job.kind.record(&job.subject)).collect();
+        let vars = Vars::new().with("owner", owner).with("jobs", jobs).at("until", until);
         self.0.execute(statement::JOB_RENEW, vars).await
     }
 

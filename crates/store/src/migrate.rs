@@ -101,7 +101,7 @@ fn checksum(text: &str) -> String {
 /// # Errors
 /// [`StoreError::SchemaTooNew`] and [`StoreError::MigrationChanged`] leave the store untouched.
 pub(super) async fn migrate(engine: &Engine) -> Result<(), StoreError> {
-    let mut attempts = Attempts::default();
+    let mut attempts = Attempts::of("migration");
     loop {
         match migrate_once(engine).await {
             Err(error) if error.is_retryable() => attempts.again().await?,
@@ -196,7 +196,7 @@ mod tests {
             migrate(&engine).await.unwrap();
             for migration in MIGRATIONS {
                 let again = apply(&engine, std::slice::from_ref(migration)).await;
-                assert!(matches!(again, Err(StoreError::Conflict)), "{}: {again:?}", migration.name);
+                assert!(matches!(again, Err(StoreError::Conflict(_))), "{}: {again:?}", migration.name);
             }
             engine.close().await.unwrap();
         });

@@ -319,7 +319,7 @@ impl Store {
                     tracing::info!("the answer to a commit got lost, but it was done");
                     return Ok(());
                 }
-                Ok(_) => return Err(StoreError::Conflict),
+                Ok(_) => return Err(StoreError::Conflict("commit")),
                 Err(StoreError::Engine(EngineError::Unreachable { .. })) => {
                     tokio::time::sleep(DOUBT_PAUSE).await;
                 }

@@ -95,11 +95,6 @@ impl Projects<'_> {
         Ok(row.map(counts).unwrap_or_default())
     }
 
-    /// The live memories of every project that has any. It walks all of them.
-    async fn memories(self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
-        self.listed(statement::PROJECT_MEMORIES, 1).await
-    }
-
     /// Every project that holds anything, with its counts, where those of `memories` are known.
     pub async fn beside(
         self,
@@ -114,7 +109,7 @@ impl Projects<'_> {
 
     /// Every project that holds anything, with its counts. It walks all memories.
     pub async fn all(self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
-        self.beside(self.memories().await?).await
+        self.beside(self.listed(statement::PROJECT_MEMORIES, 1).await?).await
     }
 
     /// The counts in the lists of a statement.

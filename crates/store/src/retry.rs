@@ -15,12 +15,17 @@ use cerebro_core::pace;
 /// Of conflicting writers one always commits, possibly the same one again and again. So a writer that lost waits
 /// for a random time, up to twice as long after each attempt ("full jitter", from M. Brooker, "Exponential Backoff
 /// And Jitter", AWS Architecture Blog, 2015), and soon gets in between two writes of the other.
-#[derive(Default)]
 pub(super) struct Attempts {
+    /// What is written, for messages.
+    write: &'static str,
     made: u32,
 }
 
 impl Attempts {
+    pub fn of(write: &'static str) -> Self {
+        Self { write, made: 0 }
+    }
+
     /// Waits until the next attempt.
     ///
     /// # Errors
@@ -28,9 +33,9 @@ impl Attempts {
     pub async fn again(&mut self) -> Result<(), StoreError> {
         self.made += 1;
         if self.made >= WRITE_ATTEMPTS_MAX {
-            return Err(StoreError::Conflict);
+            return Err(StoreError::Conflict(self.write));
         }
-        tracing::debug!(attempt = self.made, "a write met another one");
+        tracing::debug!(write = self.write, attempt = self.made, "a write met another one");
         let pause = rand::rng().random_range(Duration::ZERO..=longest(self.made));
         tokio::time::sleep(pause).await;
         Ok(())
@@ -58,10 +63,10 @@ impl Store {
         text: &str,
         vars: Vars,
     ) -> Result<IndexedResults, StoreError> {
-        let mut attempts = Attempts::default();
+        let mut attempts = Attempts::of(name);
         loop {
             match self.engine()?.script(name, text, vars.0.clone()).await {
-                Err(EngineError::Conflict) => attempts.again().await?,
+                Err(EngineError::Conflict(_)) => attempts.again().await?,
                 done => return Ok(done?),
             }
         }
@@ -74,11 +79,11 @@ mod tests {
 
     #[tokio::test]
     async fn they_end() {
-        let mut attempts = Attempts::default();
+        let mut attempts = Attempts::of("a test");
         for _ in 1..WRITE_ATTEMPTS_MAX {
             attempts.again().await.unwrap();
         }
-        assert!(matches!(attempts.again().await, Err(StoreError::Conflict)));
+        assert!(matches!(attempts.again().await, Err(StoreError::Conflict("a test"))));
     }
 
     #[test]

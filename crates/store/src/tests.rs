@@ -169,7 +169,7 @@ fn a_decision_on_an_old_version_is_refused_and_changes_nothing() {
         put(&store, first.clone()).await.unwrap();
         let mut stale = Memory { version: 7, ..first.clone() };
         stale.title = text("Stale");
-        assert!(matches!(put(&store, stale).await, Err(StoreError::Conflict)));
+        assert!(matches!(put(&store, stale).await, Err(StoreError::Conflict(_))));
         let held = store.memories().by_id(&first.id).await.unwrap().unwrap();
         assert_eq!((held.title.as_str(), held.version), ("A title", 1));
         // The log has no trace and no gap.
@@ -225,7 +225,7 @@ fn a_session_is_not_overwritten_by_who_read_it_before() {
         put_sessions(&store, vec![summarised.clone()]).await.unwrap();
         for stale in [read, first.clone()] {
             let refused = put_sessions(&store, vec![Session { agent: text("late"), ..stale }]).await;
-            assert!(matches!(refused, Err(StoreError::Conflict)), "{refused:?}");
+            assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
         }
         let held = store.sessions().by_id(&first.id).await.unwrap().unwrap();
         assert_eq!(held, Session { version: 2, ..summarised });
@@ -318,7 +318,7 @@ fn a_topic_key_has_one_live_holder() {
     run(async {
         let store = open(dir.path()).await;
         put(&store, memory(Some("a/b"))).await.unwrap();
-        assert!(matches!(put(&store, memory(Some("a/b"))).await, Err(StoreError::Conflict)));
+        assert!(matches!(put(&store, memory(Some("a/b"))).await, Err(StoreError::Conflict(_))));
         let deleted = Memory { deleted_at: Some(moment(9)), ..memory(Some("a/b")) };
         put(&store, deleted).await.unwrap();
     });

@@ -74,7 +74,7 @@ impl Store {
     /// # Errors
     /// The error of the decision, or [`StoreError`].
     pub async fn transact<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
-        let mut attempts = Attempts::default();
+        let mut attempts = Attempts::of(std::any::type_name::<D>());
         loop {
             let mut write = self.begin().await?;
             // Boxed, so that the callers' futures stay small.

@@ -17,6 +17,7 @@ use crate::limits::{
 use crate::state::{Batch, Late, Mark, State};
 use crate::tool::{self, Answer};
 use crate::turn::{Action, Call, Exchange, Outcome, Prompt, PromptKind, Stop, Turn};
+use cerebro_core::text::fnv;
 
 /// The record at hand.
 #[derive(Debug, Clone, Copy, Default)]
@@ -591,8 +592,7 @@ impl Assembler {
     }
 }
 
-/// FNV-1a of 64 bits: the same on every machine and in every build, because it goes into states. Never 0.
+/// The hash of a text in the states. Never 0.
 pub(crate) fn hash(text: &str) -> u64 {
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, mix).max(1)
+    fnv(text.bytes()).max(1)
 }

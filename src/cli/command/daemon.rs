@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{duration, shown};
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, unless_zero};
 use crate::daemon::spawn::MISCONFIGURED;
 use crate::home::Home;
 use crate::{
@@ -106,7 +106,7 @@ async fn run_daemon(context: &CommandContext, args: &RunArgs) -> Result<()> {
     }
     redact::configure(config.redaction);
     daemon::spawn::with_settings().map_err(Error::user)?;
-    let options = Options { idle_exit: config.idle_exit, detached: args.detached };
+    let options = Options { idle_exit: unless_zero(config.idle_exit), detached: args.detached };
     let own = home.clone();
     let embedding = config.embedding(&home);
     let history = Config::history(&home);

@@ -380,12 +380,12 @@ fn backups(home: &Home, config: Option<&Config>, status: Option<&Status>) -> Che
     let age = newest.and_then(|at| Duration::try_from(Timestamp::now().duration_since(at)).ok());
     let newest_words =
         newest.map_or_else(|| "there is none".to_owned(), |at| format!("the newest is of {at:.0}"));
-    if plan.every.is_zero() {
+    let Some(every) = plan.every else {
         return Check::sound("backup", format!("none is scheduled; in {} {newest_words}", dir.display()));
-    }
+    };
     let just_started = status.is_some_and(|status| status.uptime_s < SETTLED_SECONDS);
     // The one that is due now may be under way.
-    if !just_started && age.is_none_or(|age| age > plan.every * 2) {
+    if !just_started && age.is_none_or(|age| age > every * 2) {
         return Check::failed("backup", format!("one is overdue in {}: {newest_words}", dir.display()));
     }
     Check::sound("backup", newest_words)

@@ -137,8 +137,7 @@ pub(crate) async fn open(
     let (stop, end) = (CancellationToken::new(), CancellationToken::new());
     let sessions = SessionRegistry::new(context.clone(), stop.clone(), end.clone());
     let router = router(context, auth, guard, sessions);
-    let own = context.clone();
-    let leaving = async move { own.control().stopping().await };
+    let leaving = context.control().stopping().cancelled_owned();
     let serving = cerebro_net::serve_until(listener, router, stop.clone(), leaving);
     let ended = tokio::spawn(async move {
         serving.await;

@@ -6,7 +6,7 @@
 //! chapter 3. Every constant is fixed, so that keys that are stored stay valid on any machine and
 //! in any later version.
 
-use crate::text::fold;
+use crate::text::{FNV_OFFSET, fnv_step, fold};
 
 /// Words of one shingle.
 const WORDS: usize = 3;
@@ -16,8 +16,6 @@ const BANDS: usize = 16;
 /// Min-hashes of one key.
 const ROWS: usize = 4;
 
-const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The set of hashed word shingles of a text.
@@ -92,12 +90,12 @@ fn word_hashes(text: &str) -> Vec<u64> {
     for c in text.chars() {
         let joins = c.is_alphanumeric();
         if joins && !is_word_alone(c) {
-            word = Some(fnv(word.unwrap_or(FNV_OFFSET), c));
+            word = Some(fnv_step(word.unwrap_or(FNV_OFFSET), u64::from(c)));
             continue;
         }
         words.extend(word.take().map(mix));
         if joins {
-            words.push(mix(fnv(FNV_OFFSET, c)));
+            words.push(mix(fnv_step(FNV_OFFSET, u64::from(c))));
         }
     }
     words.extend(word.map(mix));
@@ -106,11 +104,6 @@ fn word_hashes(text: &str) -> Vec<u64> {
 
 fn is_word_alone(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
-}
-
-/// FNV-1a, a char at a time.
-fn fnv(hash: u64, c: char) -> u64 {
-    (hash ^ u64::from(c)).wrapping_mul(FNV_PRIME)
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): spreads every bit over all others.

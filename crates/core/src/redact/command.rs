@@ -16,6 +16,8 @@ enum Takes {
     Joined,
     /// `-u user:password`, `-U user%password`: the part after this sign.
     After(char),
+    /// `-b 'name=value'`: the value of a cookie.
+    Cookie,
 }
 
 /// Literals, one of which occurs in every command of the table.
@@ -28,11 +30,15 @@ type Flags = &'static [(&'static str, Takes)];
 
 /// The flags of a program, by the name under which it is called.
 fn flags(program: &str) -> Option<Flags> {
-    use Takes::{After, Joined, Password};
+    use Takes::{After, Cookie, Joined, Password};
     Some(match program {
-        "curl" => {
-            &[("-u", After(':')), ("--user", After(':')), ("-U", After(':')), ("--proxy-user", After(':'))]
-        }
+        "curl" => &[
+            ("-u", After(':')),
+            ("--user", After(':')),
+            ("-U", After(':')),
+            ("--proxy-user", After(':')),
+            ("-b", Cookie),
+        ],
         "mysql" | "mysqldump" | "mysqladmin" | "mysqlimport" | "mysqlsh" | "mariadb" | "mariadb-dump" => {
             &[("-p", Joined)]
         }
@@ -87,13 +93,17 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
             _ => Some(joined(text, word.start + flag.len()..word.end)),
         };
         let Some(value) = value else { break };
-        let sign = if let Takes::After(sign) = takes { Some(*sign) } else { None };
+        let (sign, named) = match takes {
+            Takes::After(sign) => (Some(*sign), Named::Password),
+            Takes::Cookie => (Some('='), Named::Token),
+            Takes::Password | Takes::Joined => (None, Named::Password),
+        };
         let start = match sign.map(|sign| text[value.clone()].find(sign)) {
             None => value.start,
             Some(Some(at)) => value.start + at + 1,
             Some(None) => continue,
         };
-        if is_secret(Named::Password, &text[start..value.end], Form::Data) {
+        if is_secret(named, &text[start..value.end], Form::Data) {
             found.push(start..value.end);
         }
     }

@@ -28,6 +28,9 @@ const BEFORE_NAME: &[&str] = &[
     "the", "and", "with", "use", "using", "my", "our", "und", "mit", "das", "et", "avec", "le", "y", "con",
     "la", "/", "&",
 ];
+/// Names that a qualifier follows, and these.
+const KEYS_BEFORE: &[&str] = &["clé", "clef", "clave"];
+const QUALIFIERS: &[&str] = &[" API", " api", " secrète", " secrete", " secreta"];
 /// Names of a user's name and password together: `credentials: bob / …`.
 const PAIRS: &[&str] = &["login", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales"];
 /// The words of a statement that sets a password.
@@ -81,11 +84,19 @@ impl<'a> Name<'a> {
         let dashes = given.len() - given.trim_start_matches('-').len();
         range.start += dashes;
         range.end -= given.len() - given.trim_end_matches('-').len();
-        // The `n` of an escaped line end does not belong to the name.
-        if text[..range.start].ends_with('\\') && text[range.clone()].starts_with(['n', 't', 'r']) {
-            range.start += 1;
+        // The `n` of an escaped line end does not belong to the name, nor does the `D` of `java -DapiKey=…`.
+        let is_escape =
+            text[..range.start].ends_with('\\') && text[range.clone()].starts_with(['n', 't', 'r']);
+        let defines = usize::from(dashes == 1 && text[range.clone()].starts_with('D'));
+        range.start += usize::from(is_escape) + defines;
+        // `clé API`: the qualifier is the second word.
+        if range.start < range.end
+            && KEYS_BEFORE.iter().any(|key| text[range.clone()].eq_ignore_ascii_case(key))
+        {
+            let rest = &text[range.end..];
+            range.end += QUALIFIERS.iter().find(|word| rest.starts_with(**word)).map_or(0, |word| word.len());
         }
-        (range.start < range.end).then_some(Self { text, range, dashes })
+        (range.start < range.end).then_some(Self { text, range, dashes: dashes + defines })
     }
 
     fn is(&self, name: &str) -> bool {
@@ -164,6 +175,10 @@ impl<'a> Name<'a> {
         {
             return Some((value, Form::Quoted));
         }
+        if sign == ":" && cursor.properties() {
+            let value = cursor.run(&[' ', '\t', '\n', '\r']);
+            return Some(cursor.quoted().map_or((value, Form::Prose), |value| (value, Form::Quoted)));
+        }
         Some(self.bare(&cursor, sign, tight))
     }
 
@@ -209,7 +224,7 @@ impl<'a> Name<'a> {
         if self.is_login() {
             return Some((cursor.run(&[' ', '\t', '\n', '\r']), Form::Data));
         }
-        if matches!(line.trim(), "ENV" | "setenv" | "SetEnv") {
+        if matches!(line.trim(), "ENV" | "setenv" | "SetEnv" | "set -x" | "set -gx" | "set -Ux") {
             let value = cursor.quoted().unwrap_or_else(|| cursor.run(&[' ', '\t', '\n', '\r']));
             return Some((value, Form::Data));
         }
@@ -304,8 +319,9 @@ impl<'a> Name<'a> {
 
     /// A pair such as `name: DB_PASSWORD` followed by `value: x`, as in descriptions of containers.
     fn value_of_pair(&self, cursor: &mut Cursor<'a>) -> Option<Range<usize>> {
-        let before = self.before().trim_end_matches(QUOTES).trim_end_matches('\\');
-        let before = before.trim_end_matches([' ', ':', '=']).trim_end_matches(QUOTES).trim_end_matches('\\');
+        let before = self.before().trim_end_matches(|c| is_part(c) || c == '.').trim_end_matches(QUOTES);
+        let before =
+            before.trim_end_matches(['\\', ' ', ':', '=']).trim_end_matches(QUOTES).trim_end_matches('\\');
         if !(before.ends_with("name") || before.ends_with("key")) {
             return None;
         }

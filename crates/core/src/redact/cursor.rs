@@ -77,6 +77,17 @@ impl<'a> Cursor<'a> {
         None
     }
 
+    /// Skips an anchor or a tag of YAML: `&db x`, `!!str x`. Returns whether there was one.
+    pub fn properties(&mut self) -> bool {
+        let word = self.run(&[' ', '\t', '\n', '\r']);
+        let property = &self.text[word];
+        let of_yaml = property.strip_prefix("!!").or_else(|| property.strip_prefix('&'));
+        let is_word = |word: &str| {
+            word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')) && word != "mut"
+        };
+        of_yaml.is_some_and(is_word) && self.eat(property) && self.blanks()
+    }
+
     /// The text between quotes after a type and `=`.
     pub fn behind_type(&self) -> Option<Range<usize>> {
         let rest = &self.rest()[..self.rest().floor_char_boundary(TYPE_BYTES_MAX)];

@@ -26,8 +26,8 @@ impl Named {
 /// Parts of names, in any case, that make a name worth a look.
 pub(super) const ANCHORS: &[&str] = &[
     "pass", "pw", "psk", "secret", "token", "key", "auth", "credential", "kennwort", "kennung", "contrase",
-    "clave", "senha", "mdp", "jeton", "geheim", "schlüssel", "schlÜssel", "clé", "clÉ", "parola",
-    "identified by", "creds", "login", "zugangsdaten", "identifiants", "credencial",
+    "clave", "senha", "mdp", "jeton", "geheim", "schlüssel", "schlÜssel", "schluessel", "clé", "clÉ",
+    "parola", "identified by", "creds", "login", "zugangsdaten", "identifiants", "credencial",
 ];
 
 /// The longest name, in bytes, that is looked at.
@@ -51,11 +51,11 @@ const API_KEYS: &[&str] = &[
 ];
 const SECRET_KEYS: &[&str] =
     &["secret", "private", "signing", "encryption", "master", "shared", "hmac", "session", "cookie"];
-/// Words that may follow the decisive one: `DB_PASSWORD_PROD`, `SECRET_KEY_BASE`.
+/// Words that may follow the decisive one: `DB_PASSWORD_PROD`, `SECRET_KEY_BASE`, `clave_bd`.
 const BEHIND: &[&str] = &[
     "prod", "production", "dev", "development", "staging", "test", "testing", "live", "sandbox", "base",
     "value", "default", "old", "new", "current", "primary", "secondary", "main", "backup", "confirmation",
-    "confirm", "plain",
+    "confirm", "plain", "db", "bd",
 ];
 /// Words that make a name mean something else: `next_page_token`, `has_password`, `eos_token`.
 const OTHERS: &[&str] = &[
@@ -99,7 +99,7 @@ pub(super) fn read(name: &str, before: &str) -> Option<Named> {
         "by" => (words.last().map(String::as_str) == Some("identified")).then_some(Named::Password),
         "secret" | "secreto" | "geheimnis" | "geheim" | "credential" | "credentials" => Some(Named::Secret),
         "jeton" | "token" | "auth" | "authorization" => Some(Named::Token),
-        "key" | "schlüssel" => {
+        "key" | "schlüssel" | "schluessel" => {
             let word = words.last().cloned().or_else(outer)?;
             key_of(&word)
         }
@@ -110,7 +110,7 @@ pub(super) fn read(name: &str, before: &str) -> Option<Named> {
         }
         _ => {
             let joined = |end: &str| last.strip_suffix(end).filter(|head| !head.is_empty());
-            if let Some(word) = joined("key").or_else(|| joined("schlüssel")) {
+            if let Some(word) = ["key", "schlüssel", "schluessel"].into_iter().find_map(joined) {
                 return key_of(word);
             }
             let is_pass = joined("pass").is_some_and(|head| SHORT_OF.contains(&head));
@@ -194,6 +194,8 @@ mod tests {
             ("", "X-Api-Key", Named::Key),
             ("clé ", "API", Named::Key),
             ("CREATE USER a ", "IDENTIFIED BY", Named::Password),
+            ("", "clave_db", Named::Short),
+            ("", "api-schluessel", Named::Key),
             ("", "authToken", Named::Token),
             ("", "GH_TOKEN", Named::Token),
             ("", "_authToken", Named::Token),

@@ -532,6 +532,14 @@ const RULES: &[Rule] = &[
         form: "scheme://token@host, where the token has 20 letters or more",
     },
     Rule {
+        kind: "url-password",
+        anchors: &["jdbc:oracle:thin:", "sqlplus "],
+        before: Before::Anything,
+        pattern: r#"(?i:jdbc:oracle:thin:|sqlplus )[A-Za-z0-9_$#]+/(?<secret>[^\s/@"'<>`]{4,64})@"#,
+        guard: is_password,
+        form: "jdbc:oracle:thin:user/password@host, sqlplus user/password@host",
+    },
+    Rule {
         kind: "url-token",
         anchors: &["?key=", "&key=", "?sig=", "&sig=", "signature="],
         before: Before::Anything,

@@ -130,6 +130,8 @@ fn beside() -> Vec<(&'static str, String, String, String)> {
         ("see https://user:", "пароль", "@host."),
         ("postgres://u:", "pa/ss", "@h/db"),
         ("postgres://u:", "pa\"ss<1>", "@h/db"),
+        ("sqlplus scott/", "hunter2", "@//h:1521/x"),
+        ("jdbc:oracle:thin:scott/", "hunter2", "@h:1521:x"),
     ] {
         add("url-password", before, secret.to_owned(), behind);
     }

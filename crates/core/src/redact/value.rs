@@ -185,7 +185,8 @@ fn is_code(value: &str, form: Form) -> bool {
             && part.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
     };
     if parts.len() != 1 {
-        return parts.iter().all(identifier);
+        // `user?.password`, but not `y6Xx?fr9wQ`.
+        return parts.iter().all(|part| identifier(part) && (!value.contains('?') || is_wordy(part)));
     }
     // A variable may end with a number; a whole line is more likely a setting.
     form == Form::Inline && identifier(&value) && is_wordy(value)

@@ -17,6 +17,7 @@ use super::{
 use cerebro_core::domain::{
     Flag, Kind, Origin, Project, Scope, ScopeName, SessionId, SubjectId, Taint, Timestamp,
 };
+use cerebro_core::text::fnv;
 
 /// The names of the columns of [`Fields::valid`].
 pub const VALID: [&str; 2] = ["valid_from", "valid_until"];
@@ -222,13 +223,6 @@ pub fn session_hash(session: Option<&SessionId>) -> u64 {
 fn near_hash(scope: &Scope, key: u64) -> u64 {
     let names = scope.project_name().bytes().chain([0]).chain(scope.name().as_str().bytes());
     fnv(names.chain(key.to_le_bytes()))
-}
-
-/// FNV-1a of 64 bits.
-fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use rustix::{
 };
 
 pub use file::{End, FileError, Head};
-pub use kept::{Kept, unfinished};
+pub use kept::{Kept, kept, unfinished};
 
 use file::LogPosition;
 use kept::Owner;
@@ -96,10 +96,10 @@ pub(super) struct BackupState {
 }
 
 /// Marks the one backup under way, as long as this lives.
-struct UnderWay<'desk>(&'desk AtomicBool);
+struct UnderWay<'state>(&'state AtomicBool);
 
-impl<'desk> UnderWay<'desk> {
-    fn begin(flag: &'desk AtomicBool) -> Option<Self> {
+impl<'state> UnderWay<'state> {
+    fn begin(flag: &'state AtomicBool) -> Option<Self> {
         (!flag.swap(true, Ordering::SeqCst)).then(|| Self(flag))
     }
 }
@@ -157,12 +157,12 @@ pub enum BackupError {
 #[derive(Clone)]
 pub struct Backups {
     base: Base,
-    desk: Arc<BackupState>,
+    state: Arc<BackupState>,
 }
 
 impl Backups {
     pub(crate) fn new(base: &Base) -> Self {
-        Self { base: base.clone(), desk: Arc::default() }
+        Self { base: base.clone(), state: Arc::default() }
     }
 
     /// Writes the present content to a file that appears whole or not at all.
@@ -170,10 +170,10 @@ impl Backups {
     /// # Errors
     /// [`BackupError`]; nothing is left of a failed one.
     pub async fn back_up(&self, request: BackupRequest) -> Result<BackedUp, BackupError> {
-        let desk = &self.desk;
-        let _one_at_a_time = UnderWay::begin(&desk.under_way).ok_or(BackupError::UnderWay)?;
+        let state = &self.state;
+        let _one_at_a_time = UnderWay::begin(&state.under_way).ok_or(BackupError::UnderWay)?;
         let done = self.write_backup(&request).await;
-        let mut outcome = lock(&desk.outcome);
+        let mut outcome = lock(&state.outcome);
         match &done {
             Ok(made) => *outcome = Outcome { made: Some((made.at, made.path.clone())), failure: None },
             Err(error) => outcome.failure = Some((self.base.store.now(), error.to_string())),
@@ -183,9 +183,9 @@ impl Backups {
     }
 
     async fn write_backup(&self, request: &BackupRequest) -> Result<BackedUp, BackupError> {
-        let desk = &self.desk;
-        desk.rows.store(0, Ordering::Relaxed);
-        desk.total.store(self.base.store.row_counts().await?.values().sum(), Ordering::Relaxed);
+        let state = &self.state;
+        state.rows.store(0, Ordering::Relaxed);
+        state.total.store(self.base.store.row_counts().await?.values().sum(), Ordering::Relaxed);
         let at = self.base.store.now();
         // Read first: the script may hold later events, never fewer.
         let head = Head::now(&request.home, at, &self.place().await?);
@@ -249,7 +249,7 @@ impl Backups {
             let mut draft = draft;
             while let Some(piece) = waiting.blocking_recv() {
                 draft.add(&piece)?;
-                backups.desk.rows.store(draft.rows(), Ordering::Relaxed);
+                backups.state.rows.store(draft.rows(), Ordering::Relaxed);
             }
             Ok(draft)
         });
@@ -278,23 +278,15 @@ impl Backups {
 
     /// How many rows of the backup under way are written, and of about how many; `None` when none is.
     pub fn progress(&self) -> Option<(u64, u64)> {
-        let desk = &self.desk;
-        let both = || (desk.rows.load(Ordering::Relaxed), desk.total.load(Ordering::Relaxed));
-        desk.under_way.load(Ordering::SeqCst).then(both)
+        let state = &self.state;
+        let both = || (state.rows.load(Ordering::Relaxed), state.total.load(Ordering::Relaxed));
+        state.under_way.load(Ordering::SeqCst).then(both)
     }
 
     /// How the last attempt went.
     pub fn outcome(&self) -> Outcome {
-        lock(&self.desk.outcome).clone()
+        lock(&self.state.outcome).clone()
     }
-}
-
-/// The backups of a home in a folder, newest first.
-///
-/// # Errors
-/// When the folder cannot be read.
-pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
-    kept::kept(dir, home)
 }
 
 /// Reads a whole backup and compares it with its own counts and checksum. `progress` gets the bytes of the script so far.
@@ -386,7 +378,7 @@ impl MadeStore {
 /// moment.
 fn place(made: &Path, store_dir: &Path, kept: Option<&Path>) -> io::Result<()> {
     let Some(kept) = kept else {
-        remove_all(store_dir)?;
+        durable::remove_folder(store_dir)?;
         return fs::rename(made, store_dir);
     };
     fs::rename(made, kept)?;
@@ -394,7 +386,7 @@ fn place(made: &Path, store_dir: &Path, kept: Option<&Path>) -> io::Result<()> {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(kept, store_dir, made),
         Err(error) => {
             // The exchange failed, so the new database is removed; its backup stays.
-            let _ = remove_all(kept);
+            let _ = durable::remove_folder(kept);
             Err(error.into())
         }
         Ok(()) => Ok(()),
@@ -454,14 +446,11 @@ async fn check_empty(store_dir: &Path, clock: Clock) -> Result<(), BackupError> 
 }
 
 pub(crate) fn remove(dir: &Path) -> Result<(), BackupError> {
-    remove_all(dir).map_err(|source| BackupError::Folder { verb: "remove", path: dir.to_path_buf(), source })
-}
-
-fn remove_all(dir: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
+    durable::remove_folder(dir).map_err(|source| BackupError::Folder {
+        verb: "remove",
+        path: dir.to_path_buf(),
+        source,
+    })
 }
 
 fn make_folder(dir: &Path) -> Result<(), BackupError> {

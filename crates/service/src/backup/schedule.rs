@@ -1,6 +1,6 @@
 //! Scheduled backups: an overdue one when the daemon starts, then one in each interval.
 
-use std::{future::Future, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use super::{BackupRequest, Backups, Outcome, Target, lock};
 use cerebro_core::domain::Timestamp;
@@ -12,24 +12,22 @@ const SETTLE: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_secs(15 * 60);
 
 impl Backups {
-    /// Makes backups as the settings say, until `stopping` completes. A failure is logged and shown by
+    /// Makes backups as the settings say, until the service closes. A failure is logged and shown by
     /// [`Backups::outcome`]; the next attempt follows.
-    pub async fn keep_backups(&self, home: &Path, stopping: impl Future<Output = ()>) {
+    pub(crate) async fn keep(&self, home: &Path) {
         let plan = self.base.settings.backup.clone();
-        if plan.every.is_zero() {
-            return;
-        }
+        let Some(every) = plan.every else { return };
         if let Some(remote) = &self.base.settings.remote {
             tracing::warn!(url = %remote.url, "backup.every is set, but the database is on a server: it is backed up there");
             return;
         }
-        tokio::pin!(stopping);
+        let stop = self.base.tasks.stopping();
         let dir = plan.dir_in(home);
-        let mut wait = SETTLE.min(plan.every).max(self.until_due(&dir, home, plan.every).await);
+        let mut wait = SETTLE.min(every).max(self.until_due(&dir, home, every).await);
         loop {
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                () = &mut stopping => return,
+                () = stop.cancelled() => return,
             }
             let request = BackupRequest {
                 home: home.to_path_buf(),
@@ -40,15 +38,15 @@ impl Backups {
             // A daemon that exits does not wait for a backup; the draft is removed with its writer.
             let attempt = tokio::select! {
                 attempt = self.back_up_if_changed(request) => attempt,
-                () = &mut stopping => return,
+                () = stop.cancelled() => return,
             };
             wait = match attempt {
-                Ok(()) => plan.every,
+                Ok(()) => every,
                 Err(error) => {
                     tracing::error!(%error, "the scheduled backup failed");
                     // Also one that failed before it began to write.
-                    lock(&self.desk.outcome).failure = Some((self.base.store.now(), error.to_string()));
-                    RETRY.min(plan.every)
+                    lock(&self.state.outcome).failure = Some((self.base.store.now(), error.to_string()));
+                    RETRY.min(every)
                 }
             };
         }
@@ -69,7 +67,7 @@ impl Backups {
         if let Some(newest) = newest.filter(|newest| newest.head.shows(&place)) {
             tracing::debug!("nothing happened since the last backup");
             // It is a backup of this moment too.
-            *lock(&self.desk.outcome) =
+            *lock(&self.state.outcome) =
                 Outcome { made: Some((self.base.store.now(), newest.path)), failure: None };
             return Ok(());
         }

@@ -6,7 +6,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    future::Future,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -151,17 +150,17 @@ impl Consolidating {
         self.described(found).await
     }
 
-    /// Makes a plan every night, and carries it out if the settings say so, until `stopping` completes. A failure is
-    /// logged; the next attempt follows.
-    pub async fn keep(&self, stopping: impl Future<Output = ()>) {
+    /// Makes a plan every night, and carries it out if the settings say so, until the service closes. A failure is logged; the
+    /// next attempt follows.
+    pub(crate) async fn keep(&self) {
         if self.base.settings.consolidate == Consolidate::Off {
             return;
         }
-        tokio::pin!(stopping);
+        let stop = self.base.tasks.stopping();
         loop {
             tokio::select! {
                 () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = &mut stopping => return,
+                () = stop.cancelled() => return,
             }
             if self.traffic.quiet() < QUIET {
                 continue;
@@ -169,7 +168,7 @@ impl Consolidating {
             // A daemon that exits does not wait for a plan; an unfinished plan leaves nothing behind.
             let done = tokio::select! {
                 done = self.plan_by_clock() => done,
-                () = &mut stopping => return,
+                () = stop.cancelled() => return,
             };
             if let Err(error) = done {
                 tracing::warn!(%error, "the scheduled consolidation failed; it is tried again");

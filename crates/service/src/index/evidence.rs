@@ -13,13 +13,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Notify;
-
 use super::{
     Evidence, chunks, exchanges,
     memories::{is_continued, reach},
 };
-use crate::{ServiceError, base::Base, check::Check, lock};
+use crate::{ServiceError, base::Base, check::Check, lock, tasks::on_a_thread};
 use cerebro_core::domain::SubjectId;
 use cerebro_core::text;
 use cerebro_search::lexical::{Index, LexicalError};
@@ -52,8 +50,8 @@ struct EvidenceIndex {
     /// How many of these it has applied.
     taken: AtomicU64,
     following: tokio::sync::Mutex<()>,
-    changed: Arc<Notify>,
-    is_followed: AtomicBool,
+    /// Whether a task is about to apply the changes so far.
+    is_due: AtomicBool,
 }
 
 impl EvidenceIndex {
@@ -68,8 +66,7 @@ impl EvidenceIndex {
             changes: AtomicU64::new(1),
             taken: AtomicU64::new(0),
             following: tokio::sync::Mutex::default(),
-            changed: Arc::default(),
-            is_followed: AtomicBool::new(false),
+            is_due: AtomicBool::new(false),
         }
     }
 
@@ -86,13 +83,18 @@ impl EvidenceIndex {
         }
     }
 
-    /// Drops the index. It is rebuilt at its next use.
-    fn start_over(&self) {
-        self.close();
-        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
+    /// Drops the index. It is rebuilt at its next use. Closing may take long.
+    async fn start_over(self: &Arc<Self>) -> Result<(), ServiceError> {
+        let evidence = Arc::clone(self);
+        let remove = move || {
+            evidence.close();
+            std::fs::remove_dir_all(&evidence.dir)
+        };
+        if let Err(error) = on_a_thread("removing an index", remove).await? {
             tracing::debug!(%error, of = self.of.name(), "an index could not be removed");
         }
         self.taken.store(0, Ordering::SeqCst);
+        Ok(())
     }
 }
 
@@ -142,25 +144,17 @@ impl EvidenceIndexes {
         let evidence = self.evidence(of);
         *lock(&evidence.has_any) = Some(true);
         evidence.changes.fetch_add(1, Ordering::SeqCst);
-        evidence.changed.notify_one();
-        if evidence.is_followed.swap(true, Ordering::SeqCst) {
+        if evidence.is_due.swap(true, Ordering::SeqCst) {
             return;
         }
-        let (changed, stopping) = (Arc::clone(&evidence.changed), self.base.tasks.stopping());
-        let indexes = self.clone();
+        let (indexes, stopping) = (self.clone(), self.base.tasks.stopping());
         self.base.tasks.spawn("indexing evidence", async move {
-            loop {
-                tokio::select! {
-                    () = stopping.cancelled() => return,
-                    () = changed.notified() => {}
-                }
-                tokio::select! {
-                    () = stopping.cancelled() => return,
-                    () = tokio::time::sleep(GATHER) => {}
-                }
-                if let Err(error) = indexes.caught_up(of).await {
-                    tracing::warn!(%error, of = of.name(), "an index did not catch up; the next search tries again");
-                }
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                () = tokio::time::sleep(GATHER) => {}
+            }
+            if let Err(error) = indexes.caught_up(of).await {
+                tracing::warn!(%error, of = of.name(), "an index did not catch up; the next search tries again");
             }
         });
     }
@@ -182,6 +176,7 @@ impl EvidenceIndexes {
     async fn caught_up(&self, of: Evidence) -> Result<Arc<Index>, ServiceError> {
         let evidence = self.evidence(of);
         let _one_at_a_time = evidence.following.lock().await;
+        evidence.is_due.store(false, Ordering::SeqCst);
         let changes = evidence.changes.load(Ordering::SeqCst);
         let opened = lock(&evidence.index).clone();
         let index = match opened {
@@ -202,7 +197,7 @@ impl EvidenceIndexes {
             // It is new, belongs to another store, or was not filled completely.
             if !index.is_empty() {
                 blocking(&index, Index::close).await?;
-                self.evidence(of).start_over();
+                self.evidence(of).start_over().await?;
                 index = self.evidence(of).open().await?;
             }
             self.fill_evidence(of, &index).await?;
@@ -264,7 +259,7 @@ impl EvidenceIndexes {
         }
         {
             let _one_at_a_time = self.evidence(of).following.lock().await;
-            self.evidence(of).start_over();
+            self.evidence(of).start_over().await?;
         }
         self.index(of, WAIT).await.map(drop)
     }
@@ -322,7 +317,7 @@ impl EvidenceIndexes {
         Ok(())
     }
 
-    fn evidence(&self, of: Evidence) -> &EvidenceIndex {
+    fn evidence(&self, of: Evidence) -> &Arc<EvidenceIndex> {
         match of {
             Evidence::History => &self.history,
             Evidence::Documents => &self.documents,

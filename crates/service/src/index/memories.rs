@@ -17,7 +17,7 @@ use std::{
 };
 
 use super::evidence::{blocking, broke_off};
-use crate::ServiceError;
+use crate::{ServiceError, tasks::on_a_thread};
 use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Timestamp};
 use cerebro_core::hygiene;
 use cerebro_core::sync::{read, write};
@@ -98,8 +98,13 @@ impl Follower {
         }
     }
 
-    /// Replaces a broken index by an empty one.
-    fn reopen(&self) -> Result<(), LexicalError> {
+    /// Replaces a broken index by an empty one. Closing may take long.
+    async fn reopen(self: &Arc<Self>) -> Result<(), ServiceError> {
+        let follower = Arc::clone(self);
+        Ok(on_a_thread("opening the index again", move || follower.replace()).await??)
+    }
+
+    fn replace(&self) -> Result<(), LexicalError> {
         // The old one may be unusable; the store has everything that it held.
         if let Err(error) = self.index().close() {
             tracing::debug!(%error, "the broken index did not close");
@@ -246,7 +251,7 @@ impl MemoryIndex {
         }
         let begun = std::time::Instant::now();
         if follower.damaged.load(Ordering::SeqCst) {
-            follower.reopen()?;
+            follower.reopen().await?;
         }
         let mut index = self.index();
         match standing_of(&self.base.store, &index.checkpoint()).await? {
@@ -283,7 +288,7 @@ impl MemoryIndex {
     /// Fills an empty index that replaces one with unusable content.
     async fn refill(&self, why: &str) -> Result<Arc<Index>, ServiceError> {
         tracing::warn!("the lexical index is built anew: {why}");
-        self.follower.reopen()?;
+        self.follower.reopen().await?;
         let index = self.index();
         self.fill(&index).await?;
         Ok(index)

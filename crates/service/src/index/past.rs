@@ -18,6 +18,7 @@ use super::{
 use crate::{ServiceError, base::Base};
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
 use cerebro_core::truth::{self, Period};
+use cerebro_durable::remove_folder;
 use cerebro_search::lexical::{Change, Doc, Index, LexicalError};
 use cerebro_store::{Store, Walk};
 
@@ -47,7 +48,7 @@ impl PastIndex {
     /// In a folder beside the index of the present. Files of an earlier process are removed.
     pub(crate) fn new(index_dir: &Path) -> io::Result<Self> {
         let dir = index_dir.with_extension("past");
-        remove(&dir)?;
+        remove_folder(&dir)?;
         Ok(Self { dir, known: tokio::sync::Mutex::default() })
     }
 
@@ -58,19 +59,12 @@ impl PastIndex {
         let closed = tokio::task::spawn_blocking(move || -> Result<(), LexicalError> {
             let closed = index.close();
             drop(index);
-            remove(&dir)?;
+            remove_folder(&dir)?;
             closed
         });
         if let Ok(Err(error)) = closed.await {
             tracing::debug!(%error, "the index of the past was not removed; the next daemon does it");
         }
-    }
-}
-
-fn remove(dir: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 
@@ -198,7 +192,7 @@ impl Past {
         let begun = std::time::Instant::now();
         let dir = self.held.dir.clone();
         let opened = tokio::task::spawn_blocking(move || -> Result<Arc<Index>, LexicalError> {
-            remove(&dir)?;
+            remove_folder(&dir)?;
             Ok(Arc::new(Index::open(&dir)?))
         });
         let index = opened.await.map_err(broke_off)??;
@@ -260,7 +254,7 @@ impl Past {
 
     async fn remove_files(&self) -> Result<(), ServiceError> {
         let dir = self.held.dir.clone();
-        let removed = tokio::task::spawn_blocking(move || remove(&dir));
+        let removed = tokio::task::spawn_blocking(move || remove_folder(&dir));
         Ok(removed.await.map_err(broke_off)?.map_err(LexicalError::Io)?)
     }
 

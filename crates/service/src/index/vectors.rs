@@ -115,9 +115,6 @@ impl Vectors {
     /// Applies a commit: memories that were deleted, or that have another scope now.
     pub(crate) fn follow(&self, committed: &Committed) {
         self.follow_exchanges(committed);
-        if self.read(|_| ()).is_none() {
-            return;
-        }
         self.change(|space| {
             for memory in &committed.memories {
                 if memory.is_live() {
@@ -168,8 +165,7 @@ impl Vectors {
     pub(crate) fn rest(&self) -> bool {
         let mut used = lock(&self.used);
         let Some(last) = *used else { return false };
-        let after = self.embedding.unload_after;
-        if after.is_zero() || last.elapsed() < after {
+        if self.embedding.unload_after.is_none_or(|after| last.elapsed() < after) {
             return true;
         }
         if let Known::Ready(ready) = &*self.known() {

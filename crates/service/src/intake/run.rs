@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    future::Future,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -59,16 +58,16 @@ pub(super) async fn named_files(
 
 impl Intake {
     /// Sets where transcripts are and what the user wants of them. It is called first; without it, nothing is imported.
-    pub fn set_options(&self, options: HistoryOptions) {
+    pub(crate) fn set_options(&self, options: HistoryOptions) {
         if self.state.options.set(options).is_err() {
             tracing::debug!("the options of the history are set already");
         }
     }
 
-    /// Imports sessions as the settings say and as somebody asks, until `stopping` completes. The next daemon continues
-    /// what was begun. Runs once.
-    pub async fn keep(&self, stopping: impl Future<Output = ()>) {
-        tokio::pin!(stopping);
+    /// Imports sessions as the settings say and as somebody asks, until the service closes. The next daemon continues what
+    /// was begun. Runs once.
+    pub(crate) async fn keep(&self) {
+        let stop = self.base.tasks.stopping();
         let mut next = tokio::time::Instant::now() + SETTLE;
         loop {
             tokio::select! {
@@ -77,7 +76,7 @@ impl Intake {
                     next = tokio::time::Instant::now() + EVERY;
                 }
                 () = self.state.wake.notified() => {}
-                () = &mut stopping => return,
+                () = stop.cancelled() => return,
             }
             tokio::select! {
                 done = self.serve() => if let Err(error) = done {
@@ -85,7 +84,7 @@ impl Intake {
                     next = tokio::time::Instant::now() + RETRY;
                 },
                 // Half a batch is rolled back with its transaction, and the cursor says where to continue.
-                () = &mut stopping => return,
+                () = stop.cancelled() => return,
             };
             lock(&self.state.progress).running = false;
         }

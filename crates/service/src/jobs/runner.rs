@@ -6,12 +6,12 @@
 use std::{
     collections::VecDeque,
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::AssertUnwindSafe,
     sync::Arc,
-    task::Poll,
     time::{Duration, Instant},
 };
 
+use futures::FutureExt as _;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{Jobs, WorkerState, queue::Queue};
@@ -301,19 +301,11 @@ impl Context {
         Ok(self.base.store.jobs().release(&self.owner).await?)
     }
 
-    /// Notes a fault of the store, which is asked again soon.
+    /// Notes a fault of the store, or of the loop itself, which goes on soon.
     fn store_failed(&self, error: &ServiceError) {
-        tracing::warn!(kind = self.kind.as_str(), %error, "the worker met a fault of the store");
-        self.set(WorkerState::Waiting("the store failed; see the daemon's log".to_owned()));
+        tracing::warn!(kind = self.kind.as_str(), %error, "the worker met a fault");
+        self.set(WorkerState::Waiting("the store or the worker failed; see the daemon's log".to_owned()));
     }
-}
-
-/// When a loop looks again.
-enum Next {
-    /// At once.
-    Now,
-    /// After a while, or when it is woken.
-    In(Duration),
 }
 
 struct Loop<H: JobHandler> {
@@ -333,14 +325,17 @@ async fn run<H: JobHandler>(handler: H, runner: Runner) {
         let next = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            next = work.round() => next,
+            // A panic must not end the loop, which does all jobs of this kind.
+            next = AssertUnwindSafe(work.round()).catch_unwind() => next,
         };
-        let next = next.unwrap_or_else(|error| {
+        let wait = next.unwrap_or(Err(ServiceError::BrokeOff { work: H::NAME })).unwrap_or_else(|error| {
             work.cx.store_failed(&error);
             work.is_in_doubt = true;
-            Next::In(FAULT_WAIT)
+            FAULT_WAIT
         });
-        let Next::In(wait) = next else { continue };
+        if wait.is_zero() {
+            continue;
+        }
         tokio::select! {
             () = work.cx.queue().woken() => {}
             () = tokio::time::sleep(wait) => {}
@@ -349,19 +344,10 @@ async fn run<H: JobHandler>(handler: H, runner: Runner) {
     }
 }
 
-/// The output of a future; `None` if it panics. One job that panics must not end the loop, which does all others of its kind.
-async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
-    let mut work = std::pin::pin!(work);
-    std::future::poll_fn(|context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
-        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
-    })
-    .await
-}
-
 impl<H: JobHandler> Loop<H> {
-    /// Looks at the queue once, takes jobs and does them.
-    async fn round(&mut self) -> Result<Next, ServiceError> {
+    /// Looks at the queue once, takes jobs and does them. Returns how long to wait before the next round, unless the loop is
+    /// woken.
+    async fn round(&mut self) -> Result<Duration, ServiceError> {
         if self.is_in_doubt {
             self.cx.release().await?;
             self.is_in_doubt = false;
@@ -381,7 +367,7 @@ impl<H: JobHandler> Loop<H> {
                 self.cx.set(blocked.state.clone());
                 self.handler.rest(&self.cx);
                 self.blocked = Some((until, blocked));
-                return Ok(Next::In(left));
+                return Ok(left);
             }
         }
         if self.cx.base.store.worker().paused().await? {
@@ -393,11 +379,11 @@ impl<H: JobHandler> Loop<H> {
         if let Some(wait) = self.cx.breaker.wait(self.cx.begun.elapsed()) {
             let words = "the provider does not answer; it is asked again soon".to_owned();
             self.cx.set(WorkerState::Waiting(words));
-            return Ok(Next::In(wait));
+            return Ok(wait);
         }
         let at_once = match self.handler.readiness(&self.cx).await? {
             Readiness::Ready { at_once } => at_once,
-            Readiness::Again => return Ok(Next::Now),
+            Readiness::Again => return Ok(Duration::ZERO),
             Readiness::Blocked(blocked) => return Ok(self.block(blocked)),
         };
         self.cx.usable_since.get_or_insert_with(|| self.cx.base.now());
@@ -412,30 +398,30 @@ impl<H: JobHandler> Loop<H> {
         }
         self.cx.set(WorkerState::Working);
         self.work(jobs).await?;
-        Ok(Next::Now)
+        Ok(Duration::ZERO)
     }
 
     /// The next round sets the state.
-    fn block(&mut self, blocked: Blocked) -> Next {
+    fn block(&mut self, blocked: Blocked) -> Duration {
         if blocked.state == WorkerState::Off {
             self.cx.usable_since = None;
         }
         self.blocked = Some((Instant::now() + blocked.wait, blocked));
-        Next::Now
+        Duration::ZERO
     }
 
-    async fn nothing_to_do(&mut self) -> Result<Next, ServiceError> {
+    async fn nothing_to_do(&mut self) -> Result<Duration, ServiceError> {
         // Only jobs of this kind: others may wait for long, or for ever.
         let (leased, next) = self.cx.base.store.jobs().ahead(H::KIND).await?;
         if !leased && next.is_none() && self.handler.drained(&self.cx).await? {
-            return Ok(Next::Now);
+            return Ok(Duration::ZERO);
         }
         self.cx.set(WorkerState::Idle);
         self.handler.rest(&self.cx);
         let now = self.cx.base.now();
         let wait =
             next.map_or(LOOK, |next| Duration::try_from(next.duration_since(now)).unwrap_or(Duration::ZERO));
-        Ok(Next::In(wait.clamp(WAIT_MIN, LOOK)))
+        Ok(wait.clamp(WAIT_MIN, LOOK))
     }
 
     /// Does the jobs.
@@ -473,9 +459,16 @@ impl<H: JobHandler> Loop<H> {
 
     /// Reads the subjects of the jobs. Ends jobs with nothing to do, and gives up jobs that were begun too often.
     async fn prepare(&mut self, jobs: Vec<Job>) -> Result<VecDeque<Leased<H::Task>>, ServiceError> {
-        let tasks = self.handler.prepare(&jobs, &self.cx).await?;
+        let prepared = AssertUnwindSafe(self.handler.prepare(&jobs, &self.cx)).catch_unwind().await;
         let mut leased = VecDeque::new();
-        for (job, task) in jobs.into_iter().zip(tasks) {
+        let Ok(tasks) = prepared else {
+            // Nothing says which of them it was. They come back at different moments, so that one fails alone.
+            for job in &jobs {
+                self.cx.failed_for_now(job, &JobError::BrokeOff.to_string()).await?;
+            }
+            return Ok(leased);
+        };
+        for (job, task) in jobs.into_iter().zip(tasks?) {
             let Some(task) = task else {
                 self.cx.end(&job).await?;
                 continue;
@@ -497,18 +490,21 @@ impl<H: JobHandler> Loop<H> {
         renewal: &mut Interval,
     ) -> Result<Step, JobError> {
         let (base, owner) = (self.cx.base.clone(), self.cx.owner.clone());
+        let held: Vec<Job> = leased.iter().map(|leased| leased.job.clone()).collect();
         let renewing = async {
             loop {
                 renewal.tick().await;
                 // A provider may be answering, so the step is not cut off. Whoever takes a lapsed job over has a newer token.
-                if let Err(error) = base.store.jobs().renew(&owner, base.now() + LEASE).await {
+                if let Err(error) = base.store.jobs().renew(&owner, &held, base.now() + LEASE).await {
                     tracing::warn!(%error, "leases could not be renewed");
                 }
             }
         };
         tokio::select! {
             biased;
-            step = caught(self.handler.step(leased, &mut self.cx)) => step.unwrap_or(Err(JobError::BrokeOff)),
+            step = AssertUnwindSafe(self.handler.step(leased, &mut self.cx)).catch_unwind() => {
+                step.unwrap_or(Err(JobError::BrokeOff))
+            }
             never = renewing => never,
         }
     }

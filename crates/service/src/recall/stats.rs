@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Recall, ServiceError};
+use crate::{Recall, ServiceError, tasks::on_a_thread};
 use cerebro_core::domain::{Event, Project};
 use cerebro_store::{Counts, ProjectCount, Store};
 
@@ -40,11 +40,12 @@ impl Recall {
 
     /// Counts the rows of a project, or of all.
     pub async fn stats(&self, project: Option<&Project>) -> Result<Stats, ServiceError> {
+        let index = self.index.index();
         Ok(Stats {
             counts: self.base.store.projects().counts(project).await?,
             projects: self.projects().await?.len(),
             schema_version: Store::schema_version(),
-            index_bytes: self.index.index().bytes_on_disk(),
+            index_bytes: on_a_thread("reading the size of the index", move || index.bytes_on_disk()).await?,
         })
     }
 }

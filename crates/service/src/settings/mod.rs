@@ -58,8 +58,8 @@ impl Default for Settings {
 /// When backups are made by themselves, and where they lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupPlan {
-    /// How often; zero is never.
-    pub every: Duration,
+    /// How often; without it, never.
+    pub every: Option<Duration>,
     /// How many are kept; without it all are.
     pub keep: Option<NonZeroUsize>,
     /// The folder, from the home's own if it is relative.
@@ -68,7 +68,7 @@ pub struct BackupPlan {
 
 impl Default for BackupPlan {
     fn default() -> Self {
-        Self { every: Duration::ZERO, keep: NonZeroUsize::new(7), dir: PathBuf::from("backups") }
+        Self { every: None, keep: NonZeroUsize::new(7), dir: PathBuf::from("backups") }
     }
 }
 

@@ -21,8 +21,8 @@ pub struct Embedding {
     pub batch: Option<NonZeroUsize>,
     /// The daily budget of a metered provider.
     pub budget: Budget,
-    /// How long an unused model stays in memory; zero is for ever.
-    pub unload_after: Duration,
+    /// How long an unused model stays in memory; without it, for ever.
+    pub unload_after: Option<Duration>,
     /// The chat model that is asked how memories relate.
     pub inference: InferenceSettings,
     /// Whether past sessions are distilled, and by which model.
@@ -36,7 +36,7 @@ impl Embedding {
             open: Arc::new(|_| Ok(None)),
             batch: None,
             budget: Budget::default(),
-            unload_after: Duration::ZERO,
+            unload_after: None,
             inference: InferenceSettings::nobody(),
             distil: DistilOptions::off(),
         }

@@ -92,6 +92,26 @@ fn a_job_is_leased_once_and_its_vectors_are_put_once() {
 }
 
 #[test]
+fn only_the_named_leases_are_renewed() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        for _ in 0..2 {
+            save(&store, &memory(None)).await;
+        }
+        let jobs = store.jobs().lease("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        for (owner, until) in [("a/1", later(600)), ("b/1", later(6000))] {
+            store.jobs().renew(owner, &jobs[..1], until).await.unwrap();
+        }
+        let leased = store.jobs().in_state(JobState::Leased, 5).await.unwrap();
+        let due = |job: &Job| leased.iter().find(|leased| leased.subject == job.subject).unwrap().due_at;
+        assert!(due(&jobs[0]) > later(500) && due(&jobs[0]) < later(700), "{leased:?}");
+        assert!(due(&jobs[1]) < later(70), "{leased:?}");
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
 fn vectors_are_packed_again_except_those_that_changed_meanwhile() {
     with_store(async |store| {
         let model = model(store).await;

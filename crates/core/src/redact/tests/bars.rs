@@ -95,11 +95,11 @@ impl Draw {
 
 const PASSWORDS: &[&str] = &[
     "password", "db_password", "dbPassword", "Passwort", "kennwort", "mot_de_passe", "contraseña", "passwd",
-    "pwd", "passphrase", "smtpPassword",
+    "pwd", "passphrase", "smtpPassword", "clave_db",
 ];
 const TOKENS: &[&str] = &[
     "token", "access_token", "authToken", "api_key", "apiKey", "client_secret", "clientSecret", "secret",
-    "secret_key", "jeton", "refresh_token",
+    "secret_key", "jeton", "refresh_token", "api-schluessel",
 ];
 const VARIABLES: &[&str] =
     &["DB_PASSWORD", "POSTGRES_PASSWORD", "SMTP_PASS", "MYSQL_PWD", "REDIS_PASSWORD_PROD"];
@@ -132,6 +132,14 @@ const FORMS: &[(&str, &str)] = &[
     ("connection string", "Server=db;Database=app;User Id=bob;Password=VALUE;Encrypt=true"),
     ("DSN", "host=db user=bob password=VALUE dbname=app"),
     ("query", "jdbc:postgresql://db/app?user=bob&password=VALUE&ssl=true"),
+    ("Oracle", "sqlplus scott/VALUE@//db:1521/app"),
+    ("anchor of YAML", "NAME: &first VALUE\n"),
+    ("tag of YAML", "NAME: !!str VALUE\n"),
+    ("environment of fish", "set -gx VARIABLE VALUE\n"),
+    ("property of Java", "java -DNAME=VALUE -jar app.jar"),
+    ("attributes of XML", "<add key=\"mail.NAME\" value=\"VALUE\"/>"),
+    ("French", "clé API : VALUE\n"),
+    ("cookie of curl", "curl -b 'sid=VALUE' https://example.com"),
     ("netrc", "machine example.com login bob password VALUE\n"),
     ("netrc of lines", "machine example.com\n  login bob\n  password VALUE\n"),
     ("XML", "<user>bob</user><NAME>VALUE</NAME>"),
@@ -155,8 +163,11 @@ fn almost_all_generated_secrets_of_each_form_are_redacted() {
     for (form, text) in FORMS {
         for kind in ["password", "token"] {
             let is_password = kind == "password";
-            let takes_passwords =
-                !["cookie", "Set-Cookie", "Authorization", "header", "header of a request"].contains(form);
+            let takes_passwords = ![
+                "cookie", "cookie of curl", "French", "Set-Cookie", "Authorization", "header",
+                "header of a request",
+            ]
+            .contains(form);
             let takes_tokens = text.contains("NAME") || text.contains("VARIABLE") || !takes_passwords;
             if if is_password { !takes_passwords } else { !takes_tokens } {
                 continue;

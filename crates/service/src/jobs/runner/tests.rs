@@ -19,6 +19,17 @@ struct Scripted<F> {
     step: F,
     /// Sent when a job is done.
     done: Option<oneshot::Sender<()>>,
+    /// Where the handler panics once, and what is sent before.
+    panics: Option<(&'static str, oneshot::Sender<()>)>,
+}
+
+impl<F> Scripted<F> {
+    fn panic_in(&mut self, place: &str) {
+        if let Some((_, panics)) = self.panics.take_if(|(named, _)| *named == place) {
+            panics.send(()).unwrap();
+            panic!("a handler that panics");
+        }
+    }
 }
 
 impl<F: FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static> JobHandler for Scripted<F> {
@@ -36,7 +47,13 @@ impl<F: FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static> JobHandler 
     }
 
     async fn prepare(&mut self, jobs: &[Job], _cx: &Context) -> Result<Vec<Option<bool>>, ServiceError> {
+        self.panic_in("prepare");
         Ok(vec![Some(false); jobs.len()])
+    }
+
+    async fn drained(&mut self, _cx: &Context) -> Result<bool, ServiceError> {
+        self.panic_in("drained");
+        Ok(false)
     }
 
     async fn step(
@@ -59,7 +76,7 @@ impl<F: FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static> JobHandler 
 /// Runs the loop until one job is done.
 async fn one_done(service: &Service, step: impl FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static) {
     let (done, is_done) = oneshot::channel();
-    service.runner.start(Scripted { step, done: Some(done) });
+    service.runner.start(Scripted { step, done: Some(done), panics: None });
     is_done.await.unwrap();
 }
 
@@ -76,7 +93,7 @@ fn what_a_provider_answered_is_kept_while_the_store_fails() {
             }
             if faults > 0 {
                 faults -= 1;
-                return Err(StoreError::Conflict.into());
+                return Err(StoreError::Conflict("a test").into());
             }
             Ok(Step::Done)
         })
@@ -103,4 +120,27 @@ fn a_job_that_panics_fails_alone() {
         assert_eq!(waiting[0].attempts, 1);
         assert!(waiting[0].error.as_ref().is_some_and(|error| error.contains("internal error")));
     });
+}
+
+#[test]
+fn a_loop_goes_on_after_its_handler_has_panicked() {
+    for (place, left) in [("prepare", 1), ("drained", 0)] {
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            if place == "prepare" {
+                save(&service, "One").await;
+            }
+            let ((panics, has_panicked), (done, is_done)) = (oneshot::channel(), oneshot::channel());
+            let step = |_: &mut bool| -> Result<Step, JobError> { Ok(Step::Done) };
+            service.runner.start(Scripted { step, done: Some(done), panics: Some((place, panics)) });
+            has_panicked.await.unwrap();
+            save(&service, "The other").await;
+            is_done.await.unwrap();
+            let waiting = service.worker.jobs(JobState::Queued, 9).await.unwrap();
+            assert_eq!(waiting.len(), left, "{place}: {waiting:?}");
+            for job in waiting {
+                assert_eq!(job.attempts, 1);
+                assert!(job.error.is_some_and(|error| error.contains("internal error")));
+            }
+        });
+    }
 }
