@@ -225,6 +225,19 @@ impl TextTombstones {
         self.here.iter().chain(self.in_some_project.iter().filter(|_| self.is_personal))
     }
 
+    /// All of them, those of other projects too.
+    pub fn all(&self) -> impl Iterator<Item = &Tombstone> {
+        self.here.iter().chain(&self.in_some_project)
+    }
+
+    /// Those that do not meet a condition.
+    #[must_use]
+    pub fn without(mut self, is_meant: impl Fn(&Tombstone) -> bool) -> Self {
+        self.here.retain(|tombstone| !is_meant(tombstone));
+        self.in_some_project.retain(|tombstone| !is_meant(tombstone));
+        self
+    }
+
     /// Those that go when somebody says the text.
     pub fn into_lifted(self) -> Vec<Tombstone> {
         // What one project says lifts nothing of another.
