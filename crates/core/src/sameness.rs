@@ -7,7 +7,6 @@
 
 mod containment;
 mod decoded;
-mod entities;
 mod form;
 mod quoted;
 mod reading;

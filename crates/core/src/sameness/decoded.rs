@@ -6,7 +6,7 @@ use std::{borrow::Cow, iter, sync::LazyLock};
 
 use regex::{Captures, Regex};
 
-use super::{compiled, entities::without_entities, quoted::is_denying};
+use super::{compiled, quoted::is_denying};
 use crate::text::is_ignorable;
 
 /// How often a text is decoded: `%2520` is a blank that was encoded twice.
@@ -41,6 +41,21 @@ static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
         r#"|(?P<sign>[nrt"'/ ]))"#
     ))
 });
+
+/// An entity of HTML: `&quot;`, `&#x27;`, `&uuml;`.
+static ENTITY: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"&(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|[A-Za-z]{2,8}[0-9]{0,2});"));
+
+/// A text with the characters that its entities stand for; an unknown one stays. What was written twice in HTML, as
+/// `&amp;quot;`, has entities still.
+pub(super) fn without_entities(text: &str) -> Cow<'_, str> {
+    let plain = |found: &Captures<'_>| match &found[0] {
+        // The library has the entities of HTML 4, which lack this one.
+        "&apos;" => "'".to_owned(),
+        entity => htmlescape::decode_html(&entity.replace("#X", "#x")).unwrap_or_else(|_| entity.to_owned()),
+    };
+    if text.contains('&') { ENTITY.replace_all(text, plain) } else { Cow::Borrowed(text) }
+}
 
 /// The texts that a text encodes: the one that it encodes, the one that this encodes in turn, and so on.
 pub(super) fn decoded(text: &str) -> Vec<String> {
@@ -232,6 +247,7 @@ mod tests {
             ("a.example?note=The+heron+is+fed+at+noon", "a.example\n\nThe heron is fed at noon"),
             (r"fed \ud83d\ude00 at noon", "fed 😀 at noon"),
             ("&quot;The heron&quot; &lt;b&gt; &amp;lt;", "\"The heron\" <b> &lt;"),
+            ("it&apos;s fed f&uuml;r &#X41; &#66; &nope;", "it's fed für A B &nope;"),
             ("The her\u{ad}\non is fed be\u{2010}\nfore n\u{200b}oon", "The heron is fed before noon"),
             ("The\u{200b}heron\u{200b}is\u{200b}fed", "The heron is fed"),
             ("Thе hеrοn іs fеd аt а νine", "The heron is fed at a vine"),

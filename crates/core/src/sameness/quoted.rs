@@ -45,6 +45,10 @@ static STRING: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// The condition of a statement of SQL, whose strings are compared: `UPDATE … SET … WHERE text = '…'`.
+static CONDITION: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?i)(?:^|\s)where\s+[\w.]+\s*(?:=|!=|<>|~|\slike\s|\sin\s)"));
+
 /// Whether a name says that its value does not hold, or holds only in some place: `old`, `old_rule`, `forgetRule`. Every wrapper
 /// with a name asks this: a text inside it is only mentioned.
 pub(super) fn is_denying(name: &str) -> bool {
@@ -152,6 +156,7 @@ pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
     if words.next().is_some_and(|first| COMPARING.iter().any(|word| word.eq_ignore_ascii_case(first))) {
         return Vec::new();
     }
+    let line = CONDITION.find(line).map_or(line, |condition| &line[..condition.start().max(begin)]);
     let (mut found, mut from) = (Vec::new(), begin);
     // The open brackets: whether what is inside is denied.
     let mut brackets: Vec<bool> = Vec::new();
@@ -301,6 +306,8 @@ mod tests {
     fn strings_of_data_are_found_with_and_without_names() {
         for line in [
             "1,\"The heron is fed\",done",
+            "where = \"The heron is fed\"",
+            "UPDATE notes SET text = 'The heron is fed' WHERE id = '7'",
             "rule = \"The heron is fed\" # so it is",
             "rule = '''The heron is fed'''",
             "INSERT INTO notes VALUES (1, 'The heron is fed', NULL);",
@@ -345,6 +352,8 @@ mod tests {
             "if rule == \"The heron is fed\" then",
             "if [ \"$rule\" = \"The heron is fed\" ]; then",
             "DELETE FROM notes WHERE text = 'The heron is fed';",
+            "UPDATE notes SET n = 1 WHERE text = 'The heron is fed';",
+            "  where n.text LIKE 'The heron is fed'",
             "$ rg -F \"The heron is fed\"",
             "not(\"The heron is fed\")",
             "replaced = ['The heron is fed']",

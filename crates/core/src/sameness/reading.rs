@@ -260,6 +260,18 @@ pub fn parts_with_title(title: &str, text: &str) -> Vec<Part> {
     found.list
 }
 
+/// A text without the lines that a diff in it removes: `-Old`, where other lines are added (`+New`) or counted (`@@ -1 +1 @@`).
+fn without_removed(text: &str) -> Cow<'_, str> {
+    let is_marked = |line: &str, mark: char| {
+        line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(|c: char| !c.is_whitespace()))
+    };
+    let is_diff = text.lines().any(|line| line.starts_with("@@ ") || is_marked(line, '+'));
+    if !is_diff {
+        return Cow::Borrowed(text);
+    }
+    text.split_inclusive('\n').filter(|line| !is_marked(line, '-')).collect()
+}
+
 #[derive(Default)]
 struct Parts {
     seen: BTreeSet<String>,
@@ -272,6 +284,7 @@ impl Parts {
     /// Reads at most [`PARTS_MAX`] parts of a text, without those that are here already. Of data, the strings are read.
     fn read(&mut self, text: &str) {
         self.room = PARTS_MAX;
+        let text = &*without_removed(text);
         let strings = document(text).map(|strings| strings.join("\n\n"));
         // Data in one line is a part, too. Decoded, it would be no data any more.
         let line = (strings.is_some() && !text.contains('\n')).then_some(text);

@@ -8,8 +8,9 @@ use std::{borrow::Cow, sync::LazyLock};
 use regex::{Captures, Regex};
 
 use super::{
-    compiled, denies,
-    entities::without_entities,
+    compiled,
+    decoded::without_entities,
+    denies, normal,
     quoted::{fields, is_denying, sole_string, strings},
 };
 
@@ -108,6 +109,8 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
 /// Words of a note at the end of a text. Other words there may restrict it: `X (manual)`, `X (Codex)`, `X (to do)`.
 const CONFIRMING: &str = "notes?|info|important|reminder|decided|agreed|discussed|mentioned|documented|established|verified|\
     confirmed|saved|stored|recorded|updated|noted|true|valid|still";
+/// The longest name before a text, in bytes.
+const SUBJECT_BYTES_MAX: usize = 80;
 /// The longest note at the end of a text, in characters.
 const TAIL_CHARS_MAX: usize = 200;
 /// What a text ends with: where, when and by whom it is written, too, what it is, or a sign. `X (see #12).`, `X [1]`,
@@ -199,6 +202,20 @@ pub(super) fn peeled(text: &str) -> Option<String> {
         .or_else(|| unquoted(text))
         .filter(|bare| !bare.trim().is_empty())
         .or_else(|| without_mark(text))
+        .or_else(|| without_subject(text))
+}
+
+/// A text without a name before it that it contains, so that the name restricts nothing: `Cache: The cache is flushed at noon`.
+fn without_subject(text: &str) -> Option<String> {
+    let (name, rest) = text.split_once(':').filter(|(name, _)| name.len() <= SUBJECT_BYTES_MAX)?;
+    let rest = rest.trim_start_matches(['*', '_', '`']);
+    if !rest.starts_with(char::is_whitespace) || name.contains('\n') || is_denying(name) {
+        return None;
+    }
+    let (name, said) = (normal(name), normal(rest));
+    let holds = |word: &str| said.split(' ').any(|other| other == word);
+    // A letter alone is one of several, and may be an article below.
+    (name.len() > 1 && name.split(' ').all(holds)).then(|| rest.to_owned())
 }
 
 /// A text without what it begins with. `None` if that is nothing, or all, or makes it a question: `Is it agreed that …?`
