@@ -368,8 +368,10 @@ impl Store {
         let beyond = scope.is_personal().then_some(Place::SomeProject);
         let places: Vec<Place<'_>> = places_among(&names, scope).chain(beyond).collect();
         let keys = |part: &TextPart| -> BTreeSet<TextKey> {
-            let forms = part.forms.iter().chain(&part.former);
-            forms.flat_map(|form| places.iter().map(|place| self.key_maker.key(*place, None, form))).collect()
+            part.forms
+                .iter()
+                .flat_map(|form| places.iter().map(|place| self.key_maker.key(*place, None, form)))
+                .collect()
         };
         Ok(parts.iter().map(keys).collect())
     }

@@ -7,7 +7,7 @@ use std::{borrow::Cow, iter, sync::LazyLock};
 use regex::{Captures, Regex};
 
 use super::{compiled, quoted::is_denying};
-use crate::text::is_ignorable;
+use crate::text::{is_ignorable, look_alike};
 
 /// How often a text is decoded: `%2520` is a blank that was encoded twice.
 const TIMES_MAX: usize = 3;
@@ -21,11 +21,6 @@ const JOINTS: [char; 5] = ['_', '-', '.', '+', '/'];
 const JOINED_WORDS_MAX: usize = 3;
 /// From how many bytes that are written in hexadecimal digits a text counts as encoded: `100%25` may be prose.
 const ENCODED_MIN: usize = 2;
-
-/// Letters of Cyrillic that look like letters of ASCII, and these.
-const CYRILLIC: (&str, &str) = ("аеорсухіјѕһԁԛԝӏАВСЕІЈКМНОРЅТХУҮԌԚԜ", "aeopcyxijshdqwlABCEIJKMHOPSTXYYGQW");
-/// Letters of Greek and other scripts that do; but alone or among others of their script, they are signs of mathematics.
-const OTHERS: (&str, &str) = ("ανοιρυκχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɑɡօոս", "avoipukxyABEZHIKMNOPTYXiagonu");
 
 /// A line that goes on in the next one: by the sign of quoted-printable text, or in the middle of a word.
 static BROKEN: LazyLock<Regex> = LazyLock::new(|| {
@@ -120,11 +115,12 @@ fn in_ascii(word: &str) -> Cow<'_, str> {
         return Cow::Borrowed(word);
     }
     let is_mixed = word.contains(|c: char| c.is_ascii());
+    // Alone or among others of their script, letters of Greek are signs of mathematics.
     let plain = |c: char| {
-        let among = |(signs, plain): (&str, &str)| {
-            signs.chars().zip(plain.chars()).find(|(sign, _)| *sign == c).map(|(_, plain)| plain)
-        };
-        if c.is_ascii() { Some(c) } else { among(CYRILLIC).or_else(|| among(OTHERS).filter(|_| is_mixed)) }
+        let is_read = is_mixed || matches!(c, '\u{400}'..='\u{52f}');
+        let small = look_alike(c).filter(|_| is_read);
+        let plain = if c.is_uppercase() { small.map(|small| small.to_ascii_uppercase()) } else { small };
+        if c.is_ascii() { Some(c) } else { plain }
     };
     word.chars().map(plain).collect::<Option<String>>().map_or(Cow::Borrowed(word), Cow::Owned)
 }
@@ -253,14 +249,6 @@ mod tests {
             ("Thе hеrοn іs fеd аt а νine", "The heron is fed at a vine"),
         ] {
             assert_eq!(decoded(encoded).first().map(|plain| plain.trim()), Some(text), "{encoded}");
-        }
-    }
-
-    #[test]
-    fn letters_that_look_alike_are_pairs() {
-        for (signs, plain) in [CYRILLIC, OTHERS] {
-            assert_eq!(signs.chars().count(), plain.len());
-            assert!(plain.is_ascii() && !signs.contains(|c: char| c.is_ascii()));
         }
     }
 

@@ -7,20 +7,18 @@ use std::{ops::Range, sync::LazyLock};
 use regex::Regex;
 use serde_json::Value;
 
-use super::{NAMING_WORDS_MIN, compiled};
+use super::{NAMING_WORDS_MIN, compiled, containment::NEGATIONS};
 
-/// Names of values, elements and calls that say that a text does not hold, or holds only in some place.
+/// Names of values, elements and calls that say that a text does not hold, or holds only in some place; negations do, too.
 const DENYING: &[&str] = &[
-    "before", "old", "was", "former", "formerly", "previous", "previously", "earlier", "until", "replaced",
-    "superseded", "corrected", "instead", "wrong", "incorrect", "false", "not", "never", "deprecated",
-    "outdated", "stale", "removed", "obsolete", "production", "prod", "staging", "test", "dev", "windows",
+    "before", "old", "was", "former", "previous", "previously", "earlier", "until", "replaced", "superseded",
+    "corrected", "incorrect", "outdated", "stale", "production", "prod", "staging", "test", "dev", "windows",
     "linux", "macos", "forget", "forgotten", "del", "delete", "deleted", "remove", "reject", "rejected",
     "drop", "dropped", "discard", "discarded", "retract", "retracted", "revoke", "revoked", "replace",
-    "replaces", "supersedes", "invalid", "undo", "undone", "no", "nope", "if", "unless", "except", "avoid",
-    "bad", "dont", "legacy", "expired", "archived", "disabled", "cancelled", "canceled", "withdrawn",
-    "retired", "fixed", "solved", "resolved", "wontfix", "myth", "question", "monday", "mondays", "tuesday",
-    "tuesdays", "wednesday", "wednesdays", "thursday", "thursdays", "friday", "fridays", "saturday",
-    "saturdays", "sunday", "sundays",
+    "replaces", "supersedes", "invalid", "undo", "undone", "nope", "if", "avoid", "bad", "legacy", "expired",
+    "archived", "cancelled", "canceled", "withdrawn", "retired", "fixed", "solved", "resolved", "wontfix",
+    "myth", "question", "monday", "mondays", "tuesday", "tuesdays", "wednesday", "wednesdays", "thursday",
+    "thursdays", "friday", "fridays", "saturday", "saturdays", "sunday", "sundays",
 ];
 /// Names of values that say whether the others hold: by a word of [`DENYING`], or by `false`.
 const STATES: [&str; 2] = ["state", "status"];
@@ -52,7 +50,10 @@ static CONDITION: LazyLock<Regex> =
 /// Whether a name says that its value does not hold, or holds only in some place: `old`, `old_rule`, `forgetRule`. Every wrapper
 /// with a name asks this: a text inside it is only mentioned.
 pub(super) fn is_denying(name: &str) -> bool {
-    let is_one = |word: &str| DENYING.contains(&word.to_ascii_lowercase().as_str());
+    let is_one = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        DENYING.contains(&&*word) || NEGATIONS.contains(&&*word)
+    };
     let mut words = name.split(|c: char| !c.is_alphanumeric());
     words.any(|word| is_one(word) || camel(word).any(is_one))
 }

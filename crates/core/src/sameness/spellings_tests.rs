@@ -224,6 +224,8 @@ fn behind_what_only_introduces_it() {
             "**Learned**: **What**: ",
             "**Deploy job**: ",
             "- `storage`: ",
+            "1. **Storage load** — ",
+            "Known facts: ",
         ]
         .map(|begin| format!("{begin}{TEXT}")),
     );

@@ -26,7 +26,7 @@ const LABELS: &str = "what|why|where|when|how|who|learned|learnt|lesson|notes?|n
 const SAYING: &str = concat!(
     r"user|human|assistant|agent|claude|codex|gemini|copilot|cursor|team|we|you|they|all|me|us|it|this|here|",
     r"please|just|quick|small|friendly|one|more|another|thing|also|key|project|current|new|update|correction|edit|",
-    r"p\.?s\.?|todo|recap|told|said|says|wrote|know|knows|agreed|agree|discussed|mentioned|documented|established|verified|recall|aware|",
+    r"p\.?s\.?|todo|recap|told|said|says|wrote|know[ns]?|agreed|agree|discussed|mentioned|documented|established|verified|recall|aware|",
     r"out|i\s+was|self|turns\s+out|keep|bear|in\s+mind|saved|stored|recorded|beachten|merken|bitte|architecture|bugfix|config|",
     r"concept|manual|procedure|policy|convention|requirement|outcome|evidence|background|",
     r"root\s+cause|workaround|resolution|status"
@@ -109,8 +109,9 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
 /// Words of a note at the end of a text. Other words there may restrict it: `X (manual)`, `X (Codex)`, `X (to do)`.
 const CONFIRMING: &str = "notes?|info|important|reminder|decided|agreed|discussed|mentioned|documented|established|verified|\
     confirmed|saved|stored|recorded|updated|noted|true|valid|still";
-/// The longest name before a text, in bytes.
-const SUBJECT_BYTES_MAX: usize = 80;
+/// A name before a text: `Cache: `, `**Cache** — `.
+static SUBJECT: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"\A(?P<name>[^\n:]{1,80}?)(?::[*_`]*|\s+(?:--?|[–—]))\s+"));
 /// The longest note at the end of a text, in characters.
 const TAIL_CHARS_MAX: usize = 200;
 /// What a text ends with: where, when and by whom it is written, too, what it is, or a sign. `X (see #12).`, `X [1]`,
@@ -207,9 +208,9 @@ pub(super) fn peeled(text: &str) -> Option<String> {
 
 /// A text without a name before it that it contains, so that the name restricts nothing: `Cache: The cache is flushed at noon`.
 fn without_subject(text: &str) -> Option<String> {
-    let (name, rest) = text.split_once(':').filter(|(name, _)| name.len() <= SUBJECT_BYTES_MAX)?;
-    let rest = rest.trim_start_matches(['*', '_', '`']);
-    if !rest.starts_with(char::is_whitespace) || name.contains('\n') || is_denying(name) {
+    let found = SUBJECT.captures(text)?;
+    let (name, rest) = (&found["name"], &text[found[0].len()..]);
+    if is_denying(name) {
         return None;
     }
     let (name, said) = (normal(name), normal(rest));

@@ -117,7 +117,7 @@ async fn in_force(
     own: Option<&Memory>,
 ) -> Result<TextTombstones, ServiceError> {
     let found = write.tombstones(saying, own).await?;
-    let back = back_in_place(write.store(), found.all()).await?;
+    let back = back_in_place(write.store(), found.all().collect()).await?;
     Ok(found.without(|tombstone| tombstone.why == Why::Superseded && back.contains(&tombstone.memory)))
 }
 
@@ -125,9 +125,9 @@ async fn in_force(
 /// deleted. What they say holds again until it is restored, so their tombstones stay.
 async fn back_in_place(
     store: &Store,
-    tombstones: impl Iterator<Item = &Tombstone>,
+    tombstones: Vec<&Tombstone>,
 ) -> Result<BTreeSet<MemoryId>, ServiceError> {
-    let superseded = tombstones.filter(|tombstone| tombstone.why == Why::Superseded);
+    let superseded = tombstones.into_iter().filter(|tombstone| tombstone.why == Why::Superseded);
     let ids: BTreeSet<MemoryId> = superseded.map(|tombstone| tombstone.memory).collect();
     if ids.is_empty() {
         return Ok(ids);
@@ -284,7 +284,7 @@ async fn still_outdated(
     found: Vec<Vec<Tombstone>>,
 ) -> Result<Vec<(Part, Tombstone)>, ServiceError> {
     // A superseded memory stays as it is and says its text, so only what took its place counts.
-    let back = back_in_place(store, found.iter().flatten()).await?;
+    let back = back_in_place(store, found.iter().flatten().collect()).await?;
     let sources = |tombstone: &Tombstone| {
         let counts = tombstone.why != Why::Superseded || back.contains(&tombstone.memory);
         let own = counts.then_some(tombstone.memory);
