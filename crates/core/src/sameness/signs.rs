@@ -578,7 +578,7 @@ mod tests {
             ("~ 5", "~5"),
             ("10 mb", "10 MB"),
         ] {
-            assert_eq!(normal_by(one), normal_by(other), "{one} and {other}");
+            assert_eq!(normal(one), normal(other), "{one} and {other}");
         }
     }
 }
