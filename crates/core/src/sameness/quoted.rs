@@ -58,6 +58,11 @@ pub(super) fn is_denying(name: &str) -> bool {
     words.any(|word| is_one(word) || camel(word).any(is_one))
 }
 
+/// Where the condition of a statement of SQL begins in a line.
+pub(super) fn condition(line: &str) -> Option<usize> {
+    CONDITION.find(line).map(|found| found.start())
+}
+
 /// Whether the name of a value is a text rather than a name.
 fn is_text(name: &str) -> bool {
     name.split_whitespace().nth(NAMING_WORDS_MIN - 1).is_some()
@@ -157,7 +162,7 @@ pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
     if words.next().is_some_and(|first| COMPARING.iter().any(|word| word.eq_ignore_ascii_case(first))) {
         return Vec::new();
     }
-    let line = CONDITION.find(line).map_or(line, |condition| &line[..condition.start().max(begin)]);
+    let line = condition(line).map_or(line, |at| &line[..at.max(begin)]);
     let (mut found, mut from) = (Vec::new(), begin);
     // The open brackets: whether what is inside is denied.
     let mut brackets: Vec<bool> = Vec::new();

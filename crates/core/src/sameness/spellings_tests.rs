@@ -344,6 +344,7 @@ fn what_only_looks_like_a_wrapper_is_another_text() {
         format!("-{TEXT}\n+Another rule of the deploy job"),
         format!("@@ -1,2 +1 @@\n one more\n-{TEXT}\n"),
         format!("UPDATE notes SET state = 'gone' WHERE text = '{TEXT}';"),
+        format!("DELETE FROM notes\nWHERE text = '{TEXT}'"),
         format!("Deploy hooks: {TEXT}"),
     ]);
 }

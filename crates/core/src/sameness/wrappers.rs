@@ -11,7 +11,7 @@ use super::{
     compiled,
     decoded::without_entities,
     denies, normal,
-    quoted::{fields, is_denying, sole_string, strings},
+    quoted::{condition, fields, is_denying, sole_string, strings},
 };
 
 /// Words that introduce a statement: `What: …`, `**Note**: …`, `## Decision`.
@@ -221,6 +221,10 @@ fn without_subject(text: &str) -> Option<String> {
 
 /// A text without what it begins with. `None` if that is nothing, or all, or makes it a question: `Is it agreed that …?`
 fn without_mark(text: &str) -> Option<String> {
+    // `Where text = …` would be a label.
+    if condition(text) == Some(0) {
+        return None;
+    }
     let Cow::Owned(bare) = MARK.replace(text, "$kept") else { return None };
     let mark = text.strip_suffix(bare.as_str()).unwrap_or_default();
     let asks = text.ends_with('?') && mark.trim_end().to_lowercase().ends_with("that");
