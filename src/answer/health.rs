@@ -53,6 +53,9 @@ pub struct Health {
     /// When the last consolidation that was not undone took place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_consolidation: Option<Text>,
+    /// Insights of a plan that waits for a person; none without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insights: Option<u64>,
     /// None without a checkout, or if none of its memories names code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<Stale>,
@@ -114,6 +117,7 @@ mod tests {
         health["feedback"] = json!({ "read": 1, "corrected": 2, "said_useful": 3 });
         health["strength"] = json!({ "average": 0.998, "weakest": 0.9 });
         health["last_consolidation"] = json!("2026-11-24T12:00:00Z");
+        health["insights"] = json!(2);
         health["stale"] = json!({ "memories": 1, "of": 2, "ids": ["k"] });
         let read: Health = serde_json::from_value(health.clone()).unwrap();
         assert_eq!(json!(read).to_string(), health.to_string());

@@ -86,6 +86,7 @@ fn health_of(figures: &Figures, stale: Option<Stale>) -> Health {
         strength: strength
             .map(|(average, weakest)| Strength { average: rounded(average), weakest: rounded(weakest) }),
         last_consolidation: beside.consolidated_at.map(|at| moment(at).into()),
+        insights: (beside.insights > 0).then_some(beside.insights),
         stale,
     }
 }

@@ -20,6 +20,8 @@ const DUE: &str = "cerebro context lists them; cerebro update ID --done ends one
 const EXPIRED: &str = "cerebro update ID --valid-until DATE if it still holds, otherwise cerebro delete ID";
 const TWINS: &str = "cerebro web shows both side by side under Review, to keep one";
 const REVIEW: &str = "cerebro web shows both side by side under Review, to settle which one holds";
+const INSIGHTS: &str = "cerebro consolidate --log ID shows them and --apply ID carries the plan out; until then no night makes \
+    another plan where consolidate is \"apply\"";
 const FADED: &str = "they are found as before; cerebro pin ID keeps one strong, cerebro delete ID deletes it";
 
 /// The facts about the memory.
@@ -48,6 +50,10 @@ pub fn vitals(health: &Health) -> Vec<Fact> {
     if let Some(Stale { memories, of, .. }) = health.stale {
         let words = format!("{} of {} that speak of code here", count(memories), count(of));
         facts.push(Fact::new(Some(memories == 0), "stale", words).todo((memories > 0).then_some(STALE)));
+    }
+    if let Some(insights) = health.insights {
+        let words = format!("{} of a plan for you to decide", count(insights));
+        facts.push(Fact::new(None, "insights", words).todo(Some(INSIGHTS)));
     }
     facts.push(use_of(&health.feedback));
     let watched = &health.watched;
@@ -147,6 +153,7 @@ mod tests {
             twins: 3,
             review: 1,
             faded: 4,
+            insights: Some(2),
             kinds: [("episodic".to_owned(), 2), ("semantic".to_owned(), 1_998)].into(),
             stale: Some(Stale { memories: 1, of: 9, ids: Vec::new() }),
             feedback: Signs { read: Some(5), corrected: Some(1), ..Signs::default() },
@@ -154,7 +161,7 @@ mod tests {
         };
         let facts = vitals(&ill);
         let of = |name: &str| facts.iter().find(|fact| fact.name == name).unwrap();
-        for name in ["due", "expired", "flagged", "alike", "review", "faded", "stale"] {
+        for name in ["due", "expired", "flagged", "alike", "review", "faded", "stale", "insights"] {
             assert!(of(name).todo.is_some(), "{name}");
         }
         let worker = Worker {

@@ -246,6 +246,36 @@ fn a_chain_of_corrections_is_shown_as_it_was_at_every_moment() {
 }
 
 #[test]
+fn a_superseded_text_holds_again_only_while_its_successor_is_deleted() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let text = |n: u32| format!("The walrus gateway of the shop listens on port {n} of the first host.");
+    let older = agent.save("Walrus port", &text(1));
+    let call = json!({ "title": "Walrus port now", "content": text(2), "supersedes": [older] });
+    let newer = agent.ok("mem_save", call).str("id").to_owned();
+    let comes_in = |n: usize, text: &str| {
+        let line = memory_line(&format!("imported{}aaa", letter(n)), &format!("Walrus {n}"), text);
+        import(&home, &[line]) == 1
+    };
+    let longer = format!("We met on Monday. {} Nothing else.", text(1));
+    // A deleted memory that comes back is still superseded.
+    agent.ok("mem_delete", json!({ "id": older }));
+    home.json(&["restore", &older]);
+    assert!(!comes_in(0, &text(1)) && !comes_in(1, &longer));
+    assert!(agent.refused("mem_save", json!({ "title": "Walrus", "content": text(1) })).contains(&older));
+    agent.ok("mem_delete", json!({ "id": newer }));
+    assert!(comes_in(2, &text(1)) && comes_in(3, &longer));
+    agent.save("Walrus", &text(1));
+    home.json(&["restore", &newer]);
+    // What somebody saved meanwhile lifted nothing of the older memory.
+    assert!(!comes_in(4, &text(1)));
+    agent.ok("mem_delete", json!({ "id": newer }));
+    home.json(&["delete", &newer, "--hard", "--yes"]);
+    assert!(comes_in(5, &text(1)));
+    home.run(&["doctor"]).success();
+}
+
+#[test]
 fn a_memory_is_superseded_only_while_its_successor_is_there() {
     let home = Home::new();
     let mut agent = home.agent();

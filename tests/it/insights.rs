@@ -82,6 +82,10 @@ fn an_insight_is_reviewed_added_and_undone_to_the_byte() {
         "{}",
         page.body
     );
+    let log = home.run(&["consolidate", "--log"]);
+    assert!(log.code() == 0 && log.stderr.contains("waits for you, because it has 1 insight"), "{log:?}");
+    let waiting = || home.json(&["health"])["health"]["insights"].clone();
+    assert_eq!(waiting(), 1);
     // Texts of memories occur in quoted JSON only.
     let system = llm.requests()[0].body["messages"][0]["content"].as_str().unwrap().to_owned();
     assert!(!system.contains("Kestrel") && system.contains("data"), "{system}");
@@ -92,6 +96,7 @@ fn an_insight_is_reviewed_added_and_undone_to_the_byte() {
         (&json!(1), &Value::Null),
         "{applied}"
     );
+    assert_eq!(waiting(), Value::Null);
     let id = step["id"].as_str().unwrap();
     let read = agent.get(id);
     assert_eq!(read["origin"], "derived", "{read:?}");

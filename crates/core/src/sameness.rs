@@ -7,7 +7,6 @@
 
 mod containment;
 mod decoded;
-mod entities;
 mod form;
 mod quoted;
 mod reading;
@@ -20,7 +19,7 @@ pub use containment::{denies, says_all};
 pub use form::normal;
 pub use reading::{
     Part, noted, noted_as_written, noted_exactly, noted_with_title, parts, parts_with_title, readings, says,
-    says_nothing, titles,
+    says_nothing,
 };
 pub use wrappers::set_apart;
 
@@ -184,7 +183,6 @@ mod tests {
             })
             .collect();
         assert_eq!(all.len(), 9, "{all:?}");
-        // Keys made by earlier versions still match.
         assert!(all.contains("project\u{1f}general\u{1f}whole\u{1f}port\u{1f}it is 5432"));
         assert!(all.contains("personal\u{1f}\u{1f}content\u{1f}it is 5432"));
     }

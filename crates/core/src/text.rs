@@ -1,6 +1,7 @@
 //! Text as it is stored, shown and named: cleaning, cutting, folding. Nothing here cuts inside a
 //! character, whatever the text.
 
+mod alike;
 mod comparable;
 mod frame;
 mod inert;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
+pub use alike::look_alike;
 pub use comparable::comparable;
 pub use frame::{framed, unframed};
 pub use inert::{inert, strip_hidden};

@@ -40,6 +40,8 @@ pub struct HealthCounts {
     pub documents: u64,
     /// When the last consolidation that was not undone took place.
     pub consolidated_at: Option<Timestamp>,
+    /// The insights of a plan that waits for a person.
+    pub insights: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,6 +85,7 @@ impl Projects<'_> {
             supersedes: i64,
             documents: i64,
             consolidated_at: Option<surrealdb::types::Datetime>,
+            insights: i64,
         }
         let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
         let row: Option<Row> = one(self.0.values("health", statement::HEALTH_COUNTS, vars).await?);
@@ -91,6 +94,7 @@ impl Projects<'_> {
             edges: unsigned(row.relates_to + row.supersedes),
             documents: unsigned(row.documents),
             consolidated_at: row.consolidated_at.map(timestamp),
+            insights: unsigned(row.insights),
         };
         Ok(row.map(counts).unwrap_or_default())
     }

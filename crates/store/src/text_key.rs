@@ -28,7 +28,7 @@ impl TextKey {
 
 /// The forms in which a text is looked up.
 pub(super) struct ReadText {
-    titles: Vec<String>,
+    title: String,
     forms: Vec<String>,
     /// The content behind its title, as one text.
     with_title: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct ReadText {
 impl ReadText {
     pub fn of(title: &str, content: &str) -> Self {
         Self {
-            titles: sameness::titles(title),
+            title: sameness::normal(title),
             forms: sameness::readings(content),
             with_title: sameness::noted_with_title(title, content),
         }
@@ -70,12 +70,11 @@ impl KeyMaker {
         Self(Hmac::new_from_slice(secret).expect("HMAC takes a secret of any length"))
     }
 
-    /// The keys by which a text is looked up in a place: for each form in which it is read, one with each form of its title,
-    /// and one for the content under any title; and one for the content behind its title.
+    /// The keys by which a text is looked up in a place: for each form in which it is read, one with its title, and
+    /// one for the content under any title; and one for the content behind its title.
     pub fn keys<'a>(&'a self, place: Place<'a>, read: &'a ReadText) -> impl Iterator<Item = TextKey> + 'a {
-        let titles = || read.titles.iter().map(|title| Some(&**title)).chain([None]);
-        let apart =
-            read.forms.iter().flat_map(move |form| titles().map(move |title| self.key(place, title, form)));
+        let titles = [Some(&*read.title), None];
+        let apart = read.forms.iter().flat_map(move |form| titles.map(|title| self.key(place, title, form)));
         apart.chain(read.with_title.iter().map(move |form| self.key(place, None, form)))
     }
 
@@ -119,9 +118,9 @@ impl KeyMaker {
         text::hex(&self.0.clone().chain_update(form).finalize().into_bytes()[..KEY_BYTES])
     }
 
-    /// A name of the secret, which records that tombstones were made with it.
+    /// A name of the secret, which records that tombstones were made with it by the present rules.
     pub fn name(&self) -> String {
-        self.digest("the secret itself")
+        self.digest("the secret itself, by the rules of November 26th, 2026")
     }
 }
 

@@ -220,6 +220,19 @@ impl TextTombstones {
         self.here.iter().chain(self.in_some_project.iter().filter(|_| self.is_personal))
     }
 
+    /// All of them, those of other projects too.
+    pub fn all(&self) -> impl Iterator<Item = &Tombstone> {
+        self.here.iter().chain(&self.in_some_project)
+    }
+
+    /// Those that do not meet a condition.
+    #[must_use]
+    pub fn without(mut self, is_meant: impl Fn(&Tombstone) -> bool) -> Self {
+        self.here.retain(|tombstone| !is_meant(tombstone));
+        self.in_some_project.retain(|tombstone| !is_meant(tombstone));
+        self
+    }
+
     /// Those that go when somebody says the text.
     pub fn into_lifted(self) -> Vec<Tombstone> {
         // What one project says lifts nothing of another.
@@ -350,8 +363,10 @@ impl Store {
         let beyond = scope.is_personal().then_some(Place::SomeProject);
         let places: Vec<Place<'_>> = places_among(&names, scope).chain(beyond).collect();
         let keys = |part: &TextPart| -> BTreeSet<TextKey> {
-            let forms = part.forms.iter().chain(&part.former);
-            forms.flat_map(|form| places.iter().map(|place| self.key_maker.key(*place, None, form))).collect()
+            part.forms
+                .iter()
+                .flat_map(|form| places.iter().map(|place| self.key_maker.key(*place, None, form)))
+                .collect()
         };
         Ok(parts.iter().map(keys).collect())
     }

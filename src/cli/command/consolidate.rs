@@ -93,6 +93,14 @@ async fn log(context: &CommandContext, request: Request<of::CycleLog>, nothing: 
     }
     let table = Table::of(LOG, answer.cycles.as_deref().unwrap_or_default());
     context.output.table(&table, "no plans yet; `cerebro consolidate` makes one")?;
+    let mut cycles = answer.cycles.iter().flatten();
+    if let Some(waits) = cycles.find(|cycle| cycle.state.raw() == "planned" && cycle.derive > 0) {
+        let (id, insights) = (waits.id.raw(), text::counted(waits.derive, "insight"));
+        context.output.note(&format!(
+            "plan {id} waits for you, because it has {insights}: `--log {id}` shows them, `--apply {id}` carries it out; where \
+             `consolidate` is \"apply\", no night makes another plan until then"
+        ));
+    }
     Ok(Outcome::Done)
 }
 

@@ -9,7 +9,7 @@ use super::normal;
 const ARTICLES: [&str; 3] = ["a", "an", "the"];
 
 /// Words that negate or restrict a statement, in the form that [`normal`] gives them.
-const NEGATIONS: [&str; 54] = [
+pub(super) const NEGATIONS: [&str; 54] = [
     "not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "without", "cannot", "cant", "dont",
     "doesnt", "didnt", "isnt", "arent", "aint", "wasnt", "werent", "wont", "wouldnt", "shouldnt", "couldnt",
     "mustnt", "neednt", "hasnt", "havent", "hadnt", "except", "unless", "only", "instead", "but", "however",

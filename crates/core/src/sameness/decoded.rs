@@ -6,8 +6,8 @@ use std::{borrow::Cow, iter, sync::LazyLock};
 
 use regex::{Captures, Regex};
 
-use super::{compiled, entities::without_entities, quoted::is_denying};
-use crate::text::is_ignorable;
+use super::{compiled, quoted::is_denying};
+use crate::text::{is_ignorable, look_alike};
 
 /// How often a text is decoded: `%2520` is a blank that was encoded twice.
 const TIMES_MAX: usize = 3;
@@ -21,11 +21,6 @@ const JOINTS: [char; 5] = ['_', '-', '.', '+', '/'];
 const JOINED_WORDS_MAX: usize = 3;
 /// From how many bytes that are written in hexadecimal digits a text counts as encoded: `100%25` may be prose.
 const ENCODED_MIN: usize = 2;
-
-/// Letters of Cyrillic that look like letters of ASCII, and these.
-const CYRILLIC: (&str, &str) = ("аеорсухіјѕһԁԛԝӏАВСЕІЈКМНОРЅТХУҮԌԚԜ", "aeopcyxijshdqwlABCEIJKMHOPSTXYYGQW");
-/// Letters of Greek and other scripts that do; but alone or among others of their script, they are signs of mathematics.
-const OTHERS: (&str, &str) = ("ανοιρυκχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɑɡօոս", "avoipukxyABEZHIKMNOPTYXiagonu");
 
 /// A line that goes on in the next one: by the sign of quoted-printable text, or in the middle of a word.
 static BROKEN: LazyLock<Regex> = LazyLock::new(|| {
@@ -41,6 +36,21 @@ static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
         r#"|(?P<sign>[nrt"'/ ]))"#
     ))
 });
+
+/// An entity of HTML: `&quot;`, `&#x27;`, `&uuml;`.
+static ENTITY: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"&(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|[A-Za-z]{2,8}[0-9]{0,2});"));
+
+/// A text with the characters that its entities stand for; an unknown one stays. What was written twice in HTML, as
+/// `&amp;quot;`, has entities still.
+pub(super) fn without_entities(text: &str) -> Cow<'_, str> {
+    let plain = |found: &Captures<'_>| match &found[0] {
+        // The library has the entities of HTML 4, which lack this one.
+        "&apos;" => "'".to_owned(),
+        entity => htmlescape::decode_html(&entity.replace("#X", "#x")).unwrap_or_else(|_| entity.to_owned()),
+    };
+    if text.contains('&') { ENTITY.replace_all(text, plain) } else { Cow::Borrowed(text) }
+}
 
 /// The texts that a text encodes: the one that it encodes, the one that this encodes in turn, and so on.
 pub(super) fn decoded(text: &str) -> Vec<String> {
@@ -105,11 +115,12 @@ fn in_ascii(word: &str) -> Cow<'_, str> {
         return Cow::Borrowed(word);
     }
     let is_mixed = word.contains(|c: char| c.is_ascii());
+    // Alone or among others of their script, letters of Greek are signs of mathematics.
     let plain = |c: char| {
-        let among = |(signs, plain): (&str, &str)| {
-            signs.chars().zip(plain.chars()).find(|(sign, _)| *sign == c).map(|(_, plain)| plain)
-        };
-        if c.is_ascii() { Some(c) } else { among(CYRILLIC).or_else(|| among(OTHERS).filter(|_| is_mixed)) }
+        let is_read = is_mixed || matches!(c, '\u{400}'..='\u{52f}');
+        let small = look_alike(c).filter(|_| is_read);
+        let plain = if c.is_uppercase() { small.map(|small| small.to_ascii_uppercase()) } else { small };
+        if c.is_ascii() { Some(c) } else { plain }
     };
     word.chars().map(plain).collect::<Option<String>>().map_or(Cow::Borrowed(word), Cow::Owned)
 }
@@ -232,19 +243,12 @@ mod tests {
             ("a.example?note=The+heron+is+fed+at+noon", "a.example\n\nThe heron is fed at noon"),
             (r"fed \ud83d\ude00 at noon", "fed 😀 at noon"),
             ("&quot;The heron&quot; &lt;b&gt; &amp;lt;", "\"The heron\" <b> &lt;"),
+            ("it&apos;s fed f&uuml;r &#X41; &#66; &nope;", "it's fed für A B &nope;"),
             ("The her\u{ad}\non is fed be\u{2010}\nfore n\u{200b}oon", "The heron is fed before noon"),
             ("The\u{200b}heron\u{200b}is\u{200b}fed", "The heron is fed"),
             ("Thе hеrοn іs fеd аt а νine", "The heron is fed at a vine"),
         ] {
             assert_eq!(decoded(encoded).first().map(|plain| plain.trim()), Some(text), "{encoded}");
-        }
-    }
-
-    #[test]
-    fn letters_that_look_alike_are_pairs() {
-        for (signs, plain) in [CYRILLIC, OTHERS] {
-            assert_eq!(signs.chars().count(), plain.len());
-            assert!(plain.is_ascii() && !signs.contains(|c: char| c.is_ascii()));
         }
     }
 

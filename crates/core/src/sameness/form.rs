@@ -1,7 +1,7 @@
-//! The forms of a text: texts that say the same have the same form.
+//! The form of a text: texts that say the same have the same form.
 //!
-//! Tombstones hold keys of forms and no texts, so a form cannot be made anew when its rules change. Each change makes the
-//! next [`Form`]; the earlier ones are still looked up.
+//! Tombstones hold keys of forms and no texts. When the rules change, they are made again from the rows, and [`MARK`] must
+//! change too, so that keys by earlier rules recognise nothing.
 
 use std::borrow::Cow;
 
@@ -10,20 +10,8 @@ use unicode_normalization::UnicodeNormalization;
 use super::signs::{is_currency, spelled};
 use crate::text::is_ignorable;
 
-/// The version of the rules by which a text was brought into its form. Each rule of [`super::signs`] holds since one of
-/// these versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Form {
-    /// Until November 25th, 2026: hyphens beyond ASCII were other dashes, and fewer signs counted.
-    First,
-    /// Until November 26th, 2026: short options, variables, patterns and powers count.
-    Second,
-    /// Today: all signs of paths and operators count, and accents do not.
-    Third,
-}
-
-/// The first character of a stored form of today. It tells the form from those of earlier versions, by which texts were
-/// equal that differ today.
+/// The first character of a stored form. It tells the form from those by earlier rules, by which texts were equal that
+/// differ today.
 const MARK: char = '\u{1d}';
 /// The first character of a stored form that keeps case and accents.
 const CASED_MARK: char = '\u{1e}';
@@ -32,72 +20,39 @@ const CASED_MARK: char = '\u{1e}';
 /// words are separated by one blank, and the punctuation of prose is removed. Significant signs stay: digits with
 /// their points, signs and units, names with their joiners, comparisons and negations.
 pub fn normal(text: &str) -> String {
-    normal_by(Form::Third, text)
+    spelled(&in_one_case(&shown(text)))
 }
 
-/// The normal form by some rules.
-pub(super) fn normal_by(form: Form, text: &str) -> String {
-    spelled(&in_one_case(&shown(text, form), form), form)
-}
-
-/// The form by some rules with case and accents as they are written. It differs between texts with the same normal form,
-/// such as `10 MB` and `10 Mb`.
-pub(super) fn exact_by(form: Form, text: &str) -> String {
-    let chars = if form < Form::Third { shown(text, form) } else { with_plain_minus(with_accents(text)) };
-    spelled(&chars, form)
+/// The form with case and accents as they are written. It differs between texts with the same normal form, such as `10 MB`
+/// and `10 Mb`.
+pub(super) fn exact(text: &str) -> String {
+    let chars = with_powers(text);
+    let composed = chars.chars().map(plain_sign).nfkc();
+    spelled(&with_plain_minus(composed.filter(|c| is_shown(*c)).map(plain_hyphen).collect()))
 }
 
 /// A normal form as it is stored. No stored form is empty.
-pub(super) fn stored(form: Form, normal: &str) -> String {
-    if form < Form::Third { normal.to_owned() } else { format!("{MARK}{normal}") }
+pub(super) fn stored(normal: &str) -> String {
+    format!("{MARK}{normal}")
 }
 
 /// An exact form as it is stored.
-pub(super) fn stored_exact(form: Form, exact: &str) -> String {
-    stored(form, &format!("{CASED_MARK}{exact}"))
+pub(super) fn stored_exact(exact: &str) -> String {
+    stored(&format!("{CASED_MARK}{exact}"))
 }
 
-/// Whether the first form of a text is looked up: only if the text has hyphens or hidden characters that the first rules
-/// read in another way. Otherwise a text that was equal by the first rules may differ by the second.
-pub(super) fn has_first(text: &str) -> bool {
-    let is_read_otherwise = |c: char| plain_hyphen(c) != c || is_ignorable(c) && !was_hidden(c);
-    !text.is_ascii() && text.nfkc().any(is_read_otherwise)
-}
-
-/// The hidden characters that the first form left out.
-fn was_hidden(c: char) -> bool {
-    let is_of_plane =
-        matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
-    is_of_plane || matches!(c, '\u{ad}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
-}
-
-/// The characters of a text that are read.
-fn shown(text: &str, form: Form) -> Vec<char> {
+/// The characters of a text that are read, without accents.
+fn shown(text: &str) -> Vec<char> {
     if text.is_ascii() {
-        return text.chars().filter(|c| is_shown(*c, is_ignorable)).collect();
+        return text.chars().filter(|c| is_shown(*c)).collect();
     }
-    match form {
-        Form::First => text.nfkc().filter(|c| is_shown(*c, was_hidden)).collect(),
-        Form::Second => {
-            let powered = with_powers(text);
-            powered.nfkc().filter(|c| is_shown(*c, is_ignorable)).map(plain_hyphen).collect()
-        }
-        Form::Third => {
-            let chars = with_powers(text);
-            let plain = chars.chars().map(plain_sign).nfkd().filter(|c| !is_accent(*c)).nfc();
-            with_plain_minus(plain.filter(|c| is_shown(*c, is_ignorable)).map(plain_hyphen).collect())
-        }
-    }
-}
-
-fn with_accents(text: &str) -> Vec<char> {
     let chars = with_powers(text);
-    let composed = chars.chars().map(plain_sign).nfkc();
-    composed.filter(|c| is_shown(*c, is_ignorable)).map(plain_hyphen).collect()
+    let plain = chars.chars().map(plain_sign).nfkd().filter(|c| !is_accent(*c)).nfc();
+    with_plain_minus(plain.filter(|c| is_shown(*c)).map(plain_hyphen).collect())
 }
 
-fn is_shown(c: char, is_hidden: fn(char) -> bool) -> bool {
-    c.is_whitespace() || !c.is_control() && !is_hidden(c)
+fn is_shown(c: char) -> bool {
+    c.is_whitespace() || !c.is_control() && !is_ignorable(c)
 }
 
 /// Whether a character is a mark above or below a letter. A mark through a letter is none: `≠` is `=` with such a mark.
@@ -134,11 +89,10 @@ fn with_plain_minus(mut chars: Vec<char>) -> Vec<char> {
 
 /// The characters in one case, by way of upper case, which unites more letters: ß, final sigma. A letter keeps its case
 /// where the case has a meaning: `-d` and `-D` are two options, and `Mb` are not `MB`.
-fn in_one_case(chars: &[char], form: Form) -> Vec<char> {
+fn in_one_case(chars: &[char]) -> Vec<char> {
     let mut folded = Vec::with_capacity(chars.len());
     for (at, c) in chars.iter().enumerate() {
-        let is_option = form >= Form::Second && at > 0 && is_short_option(chars, at - 1);
-        if is_option || form >= Form::Third && is_of_bits(chars, at) {
+        if at > 0 && is_short_option(chars, at - 1) || is_of_bits(chars, at) {
             folded.push(*c);
         } else if c.is_ascii() {
             folded.push(c.to_ascii_lowercase());
@@ -150,7 +104,7 @@ fn in_one_case(chars: &[char], form: Form) -> Vec<char> {
 }
 
 /// Whether a dash and the one letter after it stand alone, as an option of a command.
-pub(super) fn is_short_option(chars: &[char], dash: usize) -> bool {
+fn is_short_option(chars: &[char], dash: usize) -> bool {
     let is_apart = |c: Option<&char>| c.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '-' | '_'));
     chars[dash] == '-'
         && chars.get(dash + 1).is_some_and(|c| c.is_alphabetic())

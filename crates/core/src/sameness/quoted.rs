@@ -7,20 +7,18 @@ use std::{ops::Range, sync::LazyLock};
 use regex::Regex;
 use serde_json::Value;
 
-use super::{NAMING_WORDS_MIN, compiled};
+use super::{NAMING_WORDS_MIN, compiled, containment::NEGATIONS};
 
-/// Names of values, elements and calls that say that a text does not hold, or holds only in some place.
+/// Names of values, elements and calls that say that a text does not hold, or holds only in some place; negations do, too.
 const DENYING: &[&str] = &[
-    "before", "old", "was", "former", "formerly", "previous", "previously", "earlier", "until", "replaced",
-    "superseded", "corrected", "instead", "wrong", "incorrect", "false", "not", "never", "deprecated",
-    "outdated", "stale", "removed", "obsolete", "production", "prod", "staging", "test", "dev", "windows",
+    "before", "old", "was", "former", "previous", "previously", "earlier", "until", "replaced", "superseded",
+    "corrected", "incorrect", "outdated", "stale", "production", "prod", "staging", "test", "dev", "windows",
     "linux", "macos", "forget", "forgotten", "del", "delete", "deleted", "remove", "reject", "rejected",
     "drop", "dropped", "discard", "discarded", "retract", "retracted", "revoke", "revoked", "replace",
-    "replaces", "supersedes", "invalid", "undo", "undone", "no", "nope", "if", "unless", "except", "avoid",
-    "bad", "dont", "legacy", "expired", "archived", "disabled", "cancelled", "canceled", "withdrawn",
-    "retired", "fixed", "solved", "resolved", "wontfix", "myth", "question", "monday", "mondays", "tuesday",
-    "tuesdays", "wednesday", "wednesdays", "thursday", "thursdays", "friday", "fridays", "saturday",
-    "saturdays", "sunday", "sundays",
+    "replaces", "supersedes", "invalid", "undo", "undone", "nope", "if", "avoid", "bad", "legacy", "expired",
+    "archived", "cancelled", "canceled", "withdrawn", "retired", "fixed", "solved", "resolved", "wontfix",
+    "myth", "question", "monday", "mondays", "tuesday", "tuesdays", "wednesday", "wednesdays", "thursday",
+    "thursdays", "friday", "fridays", "saturday", "saturdays", "sunday", "sundays",
 ];
 /// Names of values that say whether the others hold: by a word of [`DENYING`], or by `false`.
 const STATES: [&str; 2] = ["state", "status"];
@@ -45,12 +43,24 @@ static STRING: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// The condition of a statement of SQL, whose strings are compared: `UPDATE … SET … WHERE text = '…'`.
+static CONDITION: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"(?i)(?:^|\s)where\s+[\w.]+\s*(?:=|!=|<>|~|\slike\s|\sin\s)"));
+
 /// Whether a name says that its value does not hold, or holds only in some place: `old`, `old_rule`, `forgetRule`. Every wrapper
 /// with a name asks this: a text inside it is only mentioned.
 pub(super) fn is_denying(name: &str) -> bool {
-    let is_one = |word: &str| DENYING.contains(&word.to_ascii_lowercase().as_str());
+    let is_one = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        DENYING.contains(&&*word) || NEGATIONS.contains(&&*word)
+    };
     let mut words = name.split(|c: char| !c.is_alphanumeric());
     words.any(|word| is_one(word) || camel(word).any(is_one))
+}
+
+/// Where the condition of a statement of SQL begins in a line.
+pub(super) fn condition(line: &str) -> Option<usize> {
+    CONDITION.find(line).map(|found| found.start())
 }
 
 /// Whether the name of a value is a text rather than a name.
@@ -152,6 +162,7 @@ pub(super) fn fields(line: &str) -> Vec<(Range<usize>, String)> {
     if words.next().is_some_and(|first| COMPARING.iter().any(|word| word.eq_ignore_ascii_case(first))) {
         return Vec::new();
     }
+    let line = condition(line).map_or(line, |at| &line[..at.max(begin)]);
     let (mut found, mut from) = (Vec::new(), begin);
     // The open brackets: whether what is inside is denied.
     let mut brackets: Vec<bool> = Vec::new();
@@ -301,6 +312,8 @@ mod tests {
     fn strings_of_data_are_found_with_and_without_names() {
         for line in [
             "1,\"The heron is fed\",done",
+            "where = \"The heron is fed\"",
+            "UPDATE notes SET text = 'The heron is fed' WHERE id = '7'",
             "rule = \"The heron is fed\" # so it is",
             "rule = '''The heron is fed'''",
             "INSERT INTO notes VALUES (1, 'The heron is fed', NULL);",
@@ -345,6 +358,8 @@ mod tests {
             "if rule == \"The heron is fed\" then",
             "if [ \"$rule\" = \"The heron is fed\" ]; then",
             "DELETE FROM notes WHERE text = 'The heron is fed';",
+            "UPDATE notes SET n = 1 WHERE text = 'The heron is fed';",
+            "  where n.text LIKE 'The heron is fed'",
             "$ rg -F \"The heron is fed\"",
             "not(\"The heron is fed\")",
             "replaced = ['The heron is fed']",

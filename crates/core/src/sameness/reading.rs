@@ -10,7 +10,7 @@ use super::{
     NAMING_WORDS_MIN,
     containment::pieces,
     decoded::decoded,
-    form::{self, Form, exact_by, normal_by, stored, stored_exact},
+    form::{exact, stored, stored_exact},
     length, normal,
     quoted::document,
     wrappers::{peeled, set_apart, unlabelled, unmarked, unwrapped, without_tail},
@@ -30,9 +30,6 @@ const TIMES_MAX: usize = 4;
 const WAYS: usize = 4;
 /// Most nested wrappers that are taken off a text.
 const WRAPPERS_MAX: usize = 6;
-/// The forms in which each way is looked up: that of today, and that of earlier versions. [`form::has_first`] says when
-/// [`Form::First`] is looked up too.
-const FORMS: [Form; 2] = [Form::Third, Form::Second];
 
 /// A part of a text that may say by itself what a whole memory said: a paragraph, a line, a sentence, several sentences in a
 /// row, or the text of a link, a string of JSON, a cell of a table or an element of HTML.
@@ -42,38 +39,29 @@ pub struct Part {
     pub raw: String,
     /// The forms in which it is read.
     pub forms: Vec<String>,
-    /// Its forms by the rules of earlier versions; older tombstones have keys of these.
-    pub former: Vec<String>,
 }
 
 /// The form in which a text is recorded: normal, without labels.
 pub fn noted(text: &str) -> String {
-    stored(Form::Third, &statement(text))
+    stored(&statement(text))
 }
 
 /// The form in which a text is recorded too: with its labels, which are recognised only at the beginning of lines.
 pub fn noted_as_written(text: &str) -> String {
-    stored(Form::Third, &normal(text))
+    stored(&normal(text))
 }
 
 /// The form in which a text is recorded if a correction does not change its normal form: with case and accents as they are
 /// written.
 pub fn noted_exactly(text: &str) -> String {
-    stored_exact(Form::Third, &exact_by(Form::Third, text))
+    stored_exact(&exact(text))
 }
 
 /// The form in which a content is recorded that is too short to say something by itself: after its title, as in a file with
 /// a heading. `None` if both together are too short.
 pub fn noted_with_title(title: &str, content: &str) -> Option<String> {
     let form = statement(&format!("{title}\n\n{content}"));
-    is_long(&form).then(|| stored(Form::Third, &form))
-}
-
-/// The forms of a title: the one that is recorded, and that of earlier versions if it differs.
-pub fn titles(title: &str) -> Vec<String> {
-    let mut titles = FORMS.map(|form| normal_by(form, title)).to_vec();
-    titles.dedup();
-    titles
+    is_long(&form).then(|| stored(&form))
 }
 
 /// The normal form of a text without labels, or of the labels if it has nothing else.
@@ -107,18 +95,15 @@ pub fn says_nothing(text: &str) -> bool {
     normal(&unlabelled(text)).is_empty()
 }
 
-/// The forms in which a new text is looked up, each once: as it is written, and without what may wrap it; then the forms of
-/// earlier versions.
+/// The forms in which a new text is looked up, each once: as it is written, and without what may wrap it.
 pub fn readings(text: &str) -> Vec<String> {
-    let spelled = Spelled::of(text);
-    let first = form::has_first(text).then(|| stored(Form::First, &normal_by(Form::First, text)));
-    [spelled.forms(), spelled.former()].into_iter().flatten().chain(first).collect()
+    Spelled::of(text).forms()
 }
 
-/// The forms of a text: each of the [`WAYS`] by each of the [`FORMS`], and exactly.
+/// The forms of a text: in each of the [`WAYS`], and exactly.
 struct Spelled {
-    ways: [[String; WAYS]; FORMS.len()],
-    exact: [String; FORMS.len()],
+    ways: [String; WAYS],
+    exact: String,
     /// Its normal forms without the outermost wrapper, without the next one, and so on; the same of what it encodes; and in
     /// small letters, if it is all in capitals.
     within: Vec<String>,
@@ -136,15 +121,12 @@ impl Spelled {
         let bare = unmarked(&plain);
         let ways: [Cow<'_, str>; WAYS] =
             [Cow::Borrowed(text), unlabelled(text), unlabelled(&plain), unlabelled(&bare)];
-        let of = |form| {
-            let mut spelled: [String; WAYS] = Default::default();
-            for at in 0..WAYS {
-                let same = ways[..at].iter().position(|way| *way == ways[at]);
-                spelled[at] = same.map_or_else(|| normal_by(form, &ways[at]), |same| spelled[same].clone());
-            }
-            spelled
-        };
-        Self { ways: FORMS.map(of), exact: FORMS.map(|form| exact_by(form, text)), within: Vec::new() }
+        let mut spelled: [String; WAYS] = Default::default();
+        for at in 0..WAYS {
+            let same = ways[..at].iter().position(|way| *way == ways[at]);
+            spelled[at] = same.map_or_else(|| normal(&ways[at]), |same| spelled[same].clone());
+        }
+        Self { ways: spelled, exact: exact(text), within: Vec::new() }
     }
 
     /// Several texts in a row as one.
@@ -154,31 +136,34 @@ impl Spelled {
             words.join(" ")
         };
         Self {
-            ways: array::from_fn(|form| array::from_fn(|way| join(&|one| &one.ways[form][way]))),
-            exact: array::from_fn(|form| join(&|one| &one.exact[form])),
+            ways: array::from_fn(|way| join(&|one| &one.ways[way])),
+            exact: join(&|one| &one.exact),
             within: Vec::new(),
         }
     }
 
     fn has_words(&self) -> bool {
-        !self.ways[0][0].is_empty()
+        !self.ways[0].is_empty()
     }
 
     /// Whether it is long enough to mean the same in any context.
     fn is_long(&self) -> bool {
-        self.ways[0].iter().chain(&self.within).any(|form| is_long(form))
+        self.ways.iter().chain(&self.within).any(|form| is_long(form))
     }
 
-    /// The forms of today, each once.
+    /// The forms as they are stored, each once.
     fn forms(&self) -> Vec<String> {
-        let ways = self.ways[0].iter().chain(&self.within);
-        let ways = ways.flat_map(|way| [Some(way.clone()), said_once(way)]);
-        distinct(Form::Third, ways.flatten(), &self.exact[0])
-    }
-
-    /// The forms of earlier versions, each once.
-    fn former(&self) -> Vec<String> {
-        distinct(FORMS[1], self.ways[1].iter().cloned(), &self.exact[1])
+        let ways = self.ways.iter().chain(&self.within);
+        let ways = ways.flat_map(|way| [Some(way.clone()), said_once(way)]).flatten();
+        let mut forms = Vec::new();
+        for form in
+            ways.filter(|way| !way.is_empty()).map(|way| stored(&way)).chain([stored_exact(&self.exact)])
+        {
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
+        forms
     }
 }
 
@@ -219,17 +204,6 @@ fn within_wrappers(text: &str) -> Vec<String> {
     forms
 }
 
-fn distinct(form: Form, normal: impl Iterator<Item = String>, exact: &str) -> Vec<String> {
-    let mut forms = Vec::new();
-    let normal = normal.filter(|words| !words.is_empty()).map(|words| stored(form, &words));
-    for one in normal.chain([stored_exact(form, exact)]) {
-        if !forms.contains(&one) {
-            forms.push(one);
-        }
-    }
-    forms
-}
-
 /// The text that a form repeats, if the form is nothing but its repetitions.
 fn said_once(form: &str) -> Option<String> {
     let words: Vec<&str> = form.split(' ').collect();
@@ -260,6 +234,18 @@ pub fn parts_with_title(title: &str, text: &str) -> Vec<Part> {
     found.list
 }
 
+/// A text without the lines that a diff in it removes: `-Old`, where other lines are added (`+New`) or counted (`@@ -1 +1 @@`).
+fn without_removed(text: &str) -> Cow<'_, str> {
+    let is_marked = |line: &str, mark: char| {
+        line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(|c: char| !c.is_whitespace()))
+    };
+    let is_diff = text.lines().any(|line| line.starts_with("@@ ") || is_marked(line, '+'));
+    if !is_diff {
+        return Cow::Borrowed(text);
+    }
+    text.split_inclusive('\n').filter(|line| !is_marked(line, '-')).collect()
+}
+
 #[derive(Default)]
 struct Parts {
     seen: BTreeSet<String>,
@@ -272,6 +258,7 @@ impl Parts {
     /// Reads at most [`PARTS_MAX`] parts of a text, without those that are here already. Of data, the strings are read.
     fn read(&mut self, text: &str) {
         self.room = PARTS_MAX;
+        let text = &*without_removed(text);
         let strings = document(text).map(|strings| strings.join("\n\n"));
         // Data in one line is a part, too. Decoded, it would be no data any more.
         let line = (strings.is_some() && !text.contains('\n')).then_some(text);
@@ -301,8 +288,7 @@ impl Parts {
         self.seen.insert(raw.to_owned());
         let spelled = spell(raw);
         if spelled.is_long() {
-            let (forms, former) = (spelled.forms(), spelled.former());
-            self.list.push(Part { raw: raw.to_owned(), forms, former });
+            self.list.push(Part { raw: raw.to_owned(), forms: spelled.forms() });
         }
     }
 
@@ -615,19 +601,8 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_of_earlier_versions_are_read_too() {
-        let text = "on cdn\u{2011}7 the led\u{e0067}ger für src/";
-        let forms = readings(text);
-        assert_eq!(forms[0], "\u{1d}on cdn-7 the ledger fur src/");
-        for former in [
-            "on cdn-7 the ledger für src",
-            "on cdn 7 the led\u{e0067}ger für src",
-            "\u{1e}on cdn-7 the ledger für src",
-        ] {
-            assert!(forms.contains(&former.to_owned()), "{forms:?}");
-        }
-        // What was the same by their rules is another text today.
-        assert!(!forms.contains(&noted("on cdn-7 the ledger fur src")));
-        assert_eq!(titles("On src/"), ["on src/", "on src"]);
+    fn each_form_of_a_text_is_read_once() {
+        let forms = readings("on cdn\u{2011}7 the led\u{e0067}ger für src/");
+        assert_eq!(forms, ["\u{1d}on cdn-7 the ledger fur src/", "\u{1d}\u{1e}on cdn-7 the ledger für src/"]);
     }
 }

@@ -222,6 +222,10 @@ fn behind_what_only_introduces_it() {
             "Correction: ",
             "No\u{200b}te: ",
             "**Learned**: **What**: ",
+            "**Deploy job**: ",
+            "- `storage`: ",
+            "1. **Storage load** — ",
+            "Known facts: ",
         ]
         .map(|begin| format!("{begin}{TEXT}")),
     );
@@ -337,6 +341,11 @@ fn what_only_looks_like_a_wrapper_is_another_text() {
         format!("{TEXT}, as long as the flag is set."),
         format!("Provided the flag is set, {TEXT}"),
         format!("The rule is gone - {TEXT}"),
+        format!("-{TEXT}\n+Another rule of the deploy job"),
+        format!("@@ -1,2 +1 @@\n one more\n-{TEXT}\n"),
+        format!("UPDATE notes SET state = 'gone' WHERE text = '{TEXT}';"),
+        format!("DELETE FROM notes\nWHERE text = '{TEXT}'"),
+        format!("Deploy hooks: {TEXT}"),
     ]);
 }
 

@@ -8,9 +8,10 @@ use std::{borrow::Cow, sync::LazyLock};
 use regex::{Captures, Regex};
 
 use super::{
-    compiled, denies,
-    entities::without_entities,
-    quoted::{fields, is_denying, sole_string, strings},
+    compiled,
+    decoded::without_entities,
+    denies, normal,
+    quoted::{condition, fields, is_denying, sole_string, strings},
 };
 
 /// Words that introduce a statement: `What: …`, `**Note**: …`, `## Decision`.
@@ -25,7 +26,7 @@ const LABELS: &str = "what|why|where|when|how|who|learned|learnt|lesson|notes?|n
 const SAYING: &str = concat!(
     r"user|human|assistant|agent|claude|codex|gemini|copilot|cursor|team|we|you|they|all|me|us|it|this|here|",
     r"please|just|quick|small|friendly|one|more|another|thing|also|key|project|current|new|update|correction|edit|",
-    r"p\.?s\.?|todo|recap|told|said|says|wrote|know|knows|agreed|agree|discussed|mentioned|documented|established|verified|recall|aware|",
+    r"p\.?s\.?|todo|recap|told|said|says|wrote|know[ns]?|agreed|agree|discussed|mentioned|documented|established|verified|recall|aware|",
     r"out|i\s+was|self|turns\s+out|keep|bear|in\s+mind|saved|stored|recorded|beachten|merken|bitte|architecture|bugfix|config|",
     r"concept|manual|procedure|policy|convention|requirement|outcome|evidence|background|",
     r"root\s+cause|workaround|resolution|status"
@@ -108,6 +109,9 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
 /// Words of a note at the end of a text. Other words there may restrict it: `X (manual)`, `X (Codex)`, `X (to do)`.
 const CONFIRMING: &str = "notes?|info|important|reminder|decided|agreed|discussed|mentioned|documented|established|verified|\
     confirmed|saved|stored|recorded|updated|noted|true|valid|still";
+/// A name before a text: `Cache: `, `**Cache** — `.
+static SUBJECT: LazyLock<Regex> =
+    LazyLock::new(|| compiled(r"\A(?P<name>[^\n:]{1,80}?)(?::[*_`]*|\s+(?:--?|[–—]))\s+"));
 /// The longest note at the end of a text, in characters.
 const TAIL_CHARS_MAX: usize = 200;
 /// What a text ends with: where, when and by whom it is written, too, what it is, or a sign. `X (see #12).`, `X [1]`,
@@ -199,10 +203,28 @@ pub(super) fn peeled(text: &str) -> Option<String> {
         .or_else(|| unquoted(text))
         .filter(|bare| !bare.trim().is_empty())
         .or_else(|| without_mark(text))
+        .or_else(|| without_subject(text))
+}
+
+/// A text without a name before it that it contains, so that the name restricts nothing: `Cache: The cache is flushed at noon`.
+fn without_subject(text: &str) -> Option<String> {
+    let found = SUBJECT.captures(text)?;
+    let (name, rest) = (&found["name"], &text[found[0].len()..]);
+    if is_denying(name) {
+        return None;
+    }
+    let (name, said) = (normal(name), normal(rest));
+    let holds = |word: &str| said.split(' ').any(|other| other == word);
+    // A letter alone is one of several, and may be an article below.
+    (name.len() > 1 && name.split(' ').all(holds)).then(|| rest.to_owned())
 }
 
 /// A text without what it begins with. `None` if that is nothing, or all, or makes it a question: `Is it agreed that …?`
 fn without_mark(text: &str) -> Option<String> {
+    // `Where text = …` would be a label.
+    if condition(text) == Some(0) {
+        return None;
+    }
     let Cow::Owned(bare) = MARK.replace(text, "$kept") else { return None };
     let mark = text.strip_suffix(bare.as_str()).unwrap_or_default();
     let asks = text.ends_with('?') && mark.trim_end().to_lowercase().ends_with("that");

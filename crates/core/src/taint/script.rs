@@ -1,5 +1,7 @@
 //! Invisible characters and look-alike letters.
 
+use crate::text::look_alike;
+
 /// How much a text hides: 0 nothing, 1 something that may be accidental, 2 something deliberate.
 pub(super) fn unseen(text: &str) -> u32 {
     if text.is_ascii() {
@@ -52,37 +54,6 @@ fn is_gap(c: char) -> bool {
 fn is_mixed(word: &str) -> bool {
     let latin = word.chars().filter(char::is_ascii_alphabetic).count();
     latin >= 2 && word.chars().any(|c| look_alike(c).is_some())
-}
-
-/// The Latin letter that a Cyrillic, Greek or full-width letter looks like.
-fn look_alike(c: char) -> Option<char> {
-    Some(match c {
-        'а' | 'А' | 'α' | 'Α' => 'a',
-        'В' | 'Β' => 'b',
-        'с' | 'С' | 'ϲ' => 'c',
-        'ԁ' => 'd',
-        'е' | 'Е' | 'Ε' | 'ё' => 'e',
-        'һ' | 'Н' | 'Η' => 'h',
-        'і' | 'І' | 'ι' | 'Ι' | 'ı' => 'i',
-        'ј' | 'Ј' => 'j',
-        'К' | 'Κ' | 'κ' => 'k',
-        'М' | 'Μ' => 'm',
-        'Ν' | 'ո' => 'n',
-        'о' | 'О' | 'ο' | 'Ο' => 'o',
-        'р' | 'Р' | 'ρ' | 'Ρ' => 'p',
-        'ԛ' => 'q',
-        'ѕ' | 'Ѕ' => 's',
-        'Т' | 'Τ' | 'τ' => 't',
-        'υ' => 'u',
-        'ν' | 'ѵ' => 'v',
-        'ԝ' => 'w',
-        'х' | 'Х' | 'χ' | 'Χ' => 'x',
-        'у' | 'У' | 'Υ' => 'y',
-        'Ζ' => 'z',
-        '\u{ff21}'..='\u{ff3a}' => char::from_u32(u32::from(c) - 0xff21 + u32::from('a'))?,
-        '\u{ff41}'..='\u{ff5a}' => char::from_u32(u32::from(c) - 0xff41 + u32::from('a'))?,
-        _ => return None,
-    })
 }
 
 /// The text as the rules read it: lower case, one blank between words, nothing invisible, look-alikes as Latin

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
+use super::supersede;
 use crate::{Caller, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Origin, Scope, SessionId, Timestamp};
 use cerebro_core::hygiene::summary_title;
@@ -83,7 +84,7 @@ pub(crate) async fn admit(
 ) -> Result<Admitted, ServiceError> {
     // An archived memory does not say its text now. The update that takes it out of the archive says it again.
     let saying_now = own.filter(|own| !own.is_archived());
-    let found = write.tombstones(saying, saying_now).await?;
+    let found = in_force(write, saying, saying_now).await?;
     if door.is_automatic() {
         let mut against = found.against_unasked().max_by_key(|tombstone| most_telling(tombstone)).cloned();
         if against.is_none() {
@@ -105,8 +106,38 @@ pub(crate) async fn admit(
 /// The notice for the person or agent that unarchives or restores a memory: another memory had the same text and no longer
 /// says it.
 pub(crate) async fn notice(write: &Write<'_>, memory: &Memory) -> Result<Option<Tombstone>, ServiceError> {
-    let found = write.tombstones(SaidText::from(memory), None).await?;
+    let found = in_force(write, SaidText::from(memory), None).await?;
     Ok(noted(&found, Some(memory)))
+}
+
+/// The tombstones of a text, without those of memories that are back in their place.
+async fn in_force(
+    write: &Write<'_>,
+    saying: SaidText<'_>,
+    own: Option<&Memory>,
+) -> Result<TextTombstones, ServiceError> {
+    let found = write.tombstones(saying, own).await?;
+    let back = back_in_place(write.store(), found.all().collect()).await?;
+    Ok(found.without(|tombstone| tombstone.why == Why::Superseded && back.contains(&tombstone.memory)))
+}
+
+/// Of the memories that were superseded when these tombstones were made, those that no other one supersedes now, because it was
+/// deleted. What they say holds again until it is restored, so their tombstones stay.
+async fn back_in_place(
+    store: &Store,
+    tombstones: Vec<&Tombstone>,
+) -> Result<BTreeSet<MemoryId>, ServiceError> {
+    let superseded = tombstones.into_iter().filter(|tombstone| tombstone.why == Why::Superseded);
+    let ids: BTreeSet<MemoryId> = superseded.map(|tombstone| tombstone.memory).collect();
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let ids = Vec::from_iter(ids);
+    let present = store.memories().by_ids(&ids).await?;
+    let replaced = supersede::superseded(store, ids).await?;
+    let is_back =
+        |memory: &Memory| memory.is_live() && !memory.is_archived() && !replaced.contains(&memory.id);
+    Ok(present.into_iter().filter(is_back).map(|memory| memory.id).collect())
 }
 
 /// Of a text's tombstones, the most telling one that does not belong to the memory that gets the text.
@@ -253,8 +284,10 @@ async fn still_outdated(
     found: Vec<Vec<Tombstone>>,
 ) -> Result<Vec<(Part, Tombstone)>, ServiceError> {
     // A superseded memory stays as it is and says its text, so only what took its place counts.
+    let back = back_in_place(store, found.iter().flatten().collect()).await?;
     let sources = |tombstone: &Tombstone| {
-        let own = (tombstone.why != Why::Superseded).then_some(tombstone.memory);
+        let counts = tombstone.why != Why::Superseded || back.contains(&tombstone.memory);
+        let own = counts.then_some(tombstone.memory);
         own.into_iter().chain(tombstone.replaced_by)
     };
     let ids: BTreeSet<MemoryId> = found.iter().flatten().flat_map(sources).collect();

@@ -373,7 +373,7 @@ impl Memories {
             write.store().memories().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?;
         // What another memory superseded no longer holds: the text is not repeated, it is said anew.
         let ids: Vec<MemoryId> = twins.iter().map(|twin| twin.id).collect();
-        let superseded = superseded(write, ids).await?;
+        let superseded = superseded(write.store(), ids).await?;
         twins.retain(|twin| !superseded.contains(&twin.id));
         Ok(twins)
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cerebro_core::domain::limits::{SUPERSEDED_DEPTH_MAX, SUPERSEDES_MAX};
 use cerebro_core::domain::{Memory, MemoryId, Scope, Timestamp};
 use cerebro_core::{hygiene, truth};
-use cerebro_store::{Supersession, Write};
+use cerebro_store::{Store, Supersession, Write};
 
 use crate::{Caller, Memories, ServiceError};
 
@@ -102,7 +102,7 @@ pub(crate) async fn supersede(
 /// Those of these memories in whose place another one is, because somebody said so. A deleted memory is in no place: what
 /// counts is the one that superseded it.
 pub(crate) async fn superseded(
-    write: &Write<'_>,
+    store: &Store,
     ids: Vec<MemoryId>,
 ) -> Result<BTreeSet<MemoryId>, ServiceError> {
     let mut found = BTreeSet::new();
@@ -111,10 +111,10 @@ pub(crate) async fn superseded(
         ids.into_iter().map(|id| (id, BTreeSet::from([id]))).collect();
     for _ in 0..SUPERSEDED_DEPTH_MAX {
         let olders: Vec<MemoryId> = level.keys().copied().collect();
-        let mut edges = write.supersessions(&olders).await?;
+        let mut edges = store.supersessions().of(&olders).await?;
         edges.retain(|edge| level.contains_key(&edge.older) && edge.by != Supersession::CYCLE);
         let newer: BTreeSet<MemoryId> = edges.iter().map(|edge| edge.newer).collect();
-        let newer = write.store().memories().map_of(&newer).await?;
+        let newer = store.memories().map_of(&newer).await?;
         let mut next: BTreeMap<MemoryId, BTreeSet<MemoryId>> = BTreeMap::new();
         for edge in &edges {
             let place = &level[&edge.older];

@@ -17,7 +17,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::{named, taint};
-use cerebro_store::{Decision, SaidText, Tombstone, Write};
+use cerebro_store::{Decision, SaidText, Tombstone, Why, Write};
 
 /// Most prompts that are named because they contain the text of a purged memory.
 const PROMPTS_NAMED_MAX: usize = 20;
@@ -574,6 +574,9 @@ async fn restore(
     }
     topic_is_free(write, &memory).await?;
     let tombstones = write.tombstones(SaidText::from(&memory), None).await?;
+    // What another memory superseded still does not hold.
+    let own = memory.id;
+    let tombstones = tombstones.without(|one| one.why == Why::Superseded && one.memory == own);
     memory.deleted_at = None;
     write.restore_memory(&memory, &tombstones.into_lifted(), session);
     Ok((memory, true))
