@@ -7,7 +7,7 @@
 //! answer in time reports nothing.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry},
     fs::{self, Metadata},
     io::ErrorKind,
     os::unix::fs::MetadataExt,
@@ -25,6 +25,7 @@ use cerebro_core::sync::lock;
 use cerebro_documents::{DocumentError, limits::FILE_BYTES_MAX as DOCUMENT_BYTES_MAX};
 use cerebro_ledger::SeenFile;
 use cerebro_service::looks;
+use cerebro_store::Anchored;
 
 /// How long a search waits for verdicts. Those that are not known by then are left out.
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
@@ -111,14 +112,10 @@ impl Checkout {
     }
 
     /// The verdicts on the anchors of some memories. Those not known within `bound` are left out.
-    pub async fn verdicts(
-        self: &Arc<Self>,
-        wanted: Vec<(MemoryId, Vec<Anchor>)>,
-        bound: Duration,
-    ) -> Verdicts {
+    pub async fn verdicts(self: &Arc<Self>, wanted: Vec<Anchored>, bound: Duration) -> Verdicts {
         let found: Arc<Mutex<Verdicts>> = Arc::default();
         let (checkout, filled) = (Arc::clone(self), Arc::clone(&found));
-        looks::within(&self.folder, bound, move || deep(|| checkout.judge(wanted, &filled))).await;
+        looks::within(&self.folder, bound, move || checkout.judge(&wanted, &filled)).await;
         std::mem::take(&mut *lock(&found))
     }
 
@@ -205,50 +202,60 @@ impl Checkout {
         anchors
     }
 
-    fn judge(&self, wanted: Vec<(MemoryId, Vec<Anchor>)>, found: &Mutex<Verdicts>) {
+    fn judge(&self, wanted: &[Anchored], found: &Mutex<Verdicts>) {
         let Some((root, _)) = self.root() else { return };
         let until = Instant::now() + LOOK_MAX;
-        let mut files: HashMap<String, File> = HashMap::new();
-        let mut folders = HashSet::new();
-        for (memory, anchors) in wanted {
-            for anchor in anchors {
-                if Instant::now() >= until {
-                    return;
-                }
-                if !files.contains_key(&anchor.path) {
-                    if files.len() == FILES_MAX {
-                        return;
-                    }
-                    files.insert(anchor.path.clone(), stat(&root, &anchor.path, &mut folders));
-                }
-                let verdict = match files.get_mut(&anchor.path) {
-                    Some(file) => self.verdict(&anchor, &root, file, until),
-                    None => Verdict::Unknown,
-                };
-                lock(found).entry(memory).or_default().push((anchor, verdict));
+        let mut look = Look { root, until, files: HashMap::new(), folders: HashSet::new(), may_parse: false };
+        let mut wanted = wanted
+            .iter()
+            .flat_map(|(memory, anchors)| anchors.iter().map(move |anchor| (*memory, anchor)))
+            .peekable();
+        let mut go_on = |look: &mut Look| {
+            while let Some((memory, anchor)) = wanted.peek()
+                && let Some(verdict) = self.verdict(anchor, look)
+            {
+                lock(found).entry(*memory).or_default().push(((*anchor).clone(), verdict));
+                wanted.next();
             }
+            wanted.peek().is_some()
+        };
+        // Most files are as they were at the last look, and to start a thread takes longer than to look at them.
+        if go_on(&mut look) {
+            look.may_parse = true;
+            deep(|| go_on(&mut look));
         }
     }
 
-    fn verdict(&self, anchor: &Anchor, root: &Path, file: &mut File, until: Instant) -> Verdict {
+    /// The verdict on an anchor; `None` if the look has no time or no files left, or has to parse and may not.
+    fn verdict(&self, anchor: &Anchor, look: &mut Look) -> Option<Verdict> {
+        let (until, files) = (look.until, look.files.len());
+        if Instant::now() >= until {
+            return None;
+        }
+        let file = match look.files.entry(anchor.path.clone()) {
+            Entry::Occupied(file) => file.into_mut(),
+            Entry::Vacant(_) if files == FILES_MAX => return None,
+            Entry::Vacant(place) => place.insert(stat(&look.root, &anchor.path, &mut look.folders)),
+        };
         let stamp = match file {
-            File::Gone => return Verdict::Gone,
-            File::Unknown => return Verdict::Unknown,
+            File::Gone => return Some(Verdict::Gone),
+            File::Unknown => return Some(Verdict::Unknown),
             File::There(stamp) | File::Text(_, stamp) => *stamp,
         };
         if anchor.symbol.is_none() {
-            return Verdict::Fresh;
+            return Some(Verdict::Fresh);
         }
         let known = lock(&self.known).get(anchor).cloned();
         if let Some(known) = known.as_ref().filter(|known| known.stamp == Some(stamp)) {
-            return known.verdict;
+            return Some(known.verdict);
         }
         if matches!(file, File::There(_)) {
-            *file = read(root, &anchor.path);
+            *file = read(&look.root, &anchor.path);
         }
-        let File::Text(source, stamp) = file else { return Verdict::Unknown };
+        let File::Text(source, stamp) = file else { return Some(Verdict::Unknown) };
         let verdict = match known.filter(|known| known.digest == *source.digest()) {
             Some(known) => known.verdict,
+            None if !look.may_parse && *source.digest() != anchor.file => return None,
             None => anchor.verdict(Some(source), &mut || Instant::now() < until),
         };
         if verdict != Verdict::Unknown {
@@ -259,8 +266,19 @@ impl Checkout {
             }
             known.insert(anchor.clone(), Known { stamp, digest: source.digest().clone(), verdict });
         }
-        verdict
+        Some(verdict)
     }
+}
+
+/// One look at a checkout.
+struct Look {
+    root: PathBuf,
+    until: Instant,
+    files: HashMap<String, File>,
+    /// The folders below the root that are known not to be links, so that each file in them takes one access.
+    folders: HashSet<PathBuf>,
+    /// Whether it runs on a stack that is deep enough for the parser.
+    may_parse: bool,
 }
 
 /// The state of a file.
@@ -305,8 +323,7 @@ fn inside(root: &Path, place: &Path) -> Option<String> {
     (!below.is_empty() && found.is_file()).then(|| below.to_owned())
 }
 
-/// Finds a file of the checkout, without opening it. `folders` holds those below the root that are known not to be links,
-/// so that each file in them takes one look.
+/// Finds a file of the checkout, without opening it. `folders` are those of the [`Look`].
 fn stat(root: &Path, path: &str, folders: &mut HashSet<PathBuf>) -> File {
     // The anchor comes from the store, to which other users may have written.
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
@@ -395,7 +412,7 @@ mod tests {
 
         async fn judged(&self, anchors: &[Anchor]) -> Vec<Verdict> {
             let id = MemoryId::random();
-            let mut found = self.checkout.verdicts(vec![(id, anchors.to_vec())], LONG).await;
+            let mut found = self.checkout.verdicts(vec![(id, anchors.into())], LONG).await;
             found.remove(&id).unwrap_or_default().into_iter().map(|(_, verdict)| verdict).collect()
         }
     }
@@ -504,6 +521,19 @@ mod tests {
             "/etc/hostname",
         ] {
             assert!(read(path).await.is_err(), "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn verdicts_are_in_the_order_of_the_anchors_whether_or_not_a_file_is_parsed() {
+        let repo = Repository::new();
+        repo.write("src/a.rs", "fn one() {}");
+        repo.write("src/b.rs", "fn two() {}");
+        let anchors = repo.stamped(&["src/b.rs", "src/a.rs"], &["one", "two"]);
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh; 2]);
+        repo.write("src/b.rs", "fn two() { other(); }");
+        for _ in 0..2 {
+            assert_eq!(repo.judged(&anchors).await, [Verdict::Changed, Verdict::Fresh]);
         }
     }
 

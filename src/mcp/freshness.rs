@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::{call::Call, fault::Fault, reply::Reply};
 use crate::answer::{Text, health::Stale};
-use crate::checkout::{Checkout, FILES_MAX, VERDICTS_WAIT};
+use crate::checkout::{Checkout, FILES_MAX, VERDICTS_WAIT, Verdicts};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, Verdict};
 use cerebro_core::domain::{Memory, MemoryId, Scope};
 use cerebro_core::text;
@@ -86,8 +86,7 @@ async fn tie(
 
 /// Whether a memory has no anchors.
 async fn is_loose(service: &Service, memory: &Memory) -> Result<bool, ServiceError> {
-    let anchors = service.recall.anchors(&[memory.id]).await?;
-    Ok(anchors.values().all(|anchors| anchors.is_empty()))
+    Ok(service.recall.anchors(&[memory.id]).await?.is_empty())
 }
 
 /// Ties an updated memory to the code again. If somebody verified it, at once, and the reply says the number of
@@ -191,22 +190,12 @@ fn fact(anchor: &Anchor, verdict: Verdict) -> Value {
 }
 
 /// The verdicts on the anchors of those among some memories that belong to the project of the client's checkout.
-async fn verdicts(
-    call: &Call,
-    memories: &[(MemoryId, &Scope)],
-    bound: Duration,
-) -> Result<Vec<(MemoryId, Vec<(Anchor, Verdict)>)>, Fault> {
-    let Some(checkout) = call.connection.checkout() else { return Ok(Vec::new()) };
+async fn verdicts(call: &Call, memories: &[(MemoryId, &Scope)], bound: Duration) -> Result<Verdicts, Fault> {
+    let Some(checkout) = call.connection.checkout() else { return Ok(Verdicts::new()) };
     let is_here = |(_, scope): &&(MemoryId, &Scope)| scope.is_of(call.connection.project());
     let ids: Vec<MemoryId> = memories.iter().filter(is_here).map(|(id, _)| *id).collect();
-    let anchors = call.service.recall.anchors(&ids).await?;
-    let anchored =
-        |id: &MemoryId| Some((*id, anchors.get(id).filter(|anchors| !anchors.is_empty())?.to_vec()));
-    let wanted: Vec<(MemoryId, Vec<Anchor>)> = ids.iter().filter_map(anchored).collect();
-    if wanted.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok(checkout.verdicts(wanted, bound).await.into_iter().collect())
+    let anchored = call.service.recall.anchors(&ids).await?;
+    Ok(if anchored.is_empty() { Verdicts::new() } else { checkout.verdicts(anchored, bound).await })
 }
 
 /// The description of the worst verdict: `changed src/a.rs:f`.

@@ -76,12 +76,42 @@ fn html_is_read_without_its_scripts() {
 #[test]
 fn rows_can_be_read_alone() {
     let csv = "name;age\nAda;36\nBob;\n";
-    assert_eq!(read_chunks(Format::Csv, csv.as_bytes()), pairs(&[("", "name: Ada; age: 36\nname: Bob")]));
+    let expected = [("", "name; age\nname: Ada; age: 36\nname: Bob")];
+    assert_eq!(read_chunks(Format::Csv, csv.as_bytes()), pairs(&expected));
     let json = r#"{"server": {"port": 8080, "hosts": ["a", "b"]}, "off": null}"#;
     let expected = [("server", "port: 8080\nhosts: a\nhosts: b")];
     assert_eq!(read_chunks(Format::Json, json.as_bytes()), pairs(&expected));
     let lines = "{\"a\": 1}\n{\"a\": 2}\n";
     assert_eq!(read_chunks(Format::Json, lines.as_bytes()), pairs(&[("", "a: 1"), ("", "a: 2")]));
+}
+
+#[test]
+fn a_title_above_a_table_is_no_name_of_a_column() {
+    for (csv, expected) in [
+        ("Sales 2026\n\nRegion;Sum\nNorth;12\n", "Sales 2026\nRegion; Sum\nRegion: North; Sum: 12"),
+        ("Sales 2026,,\nRegion,Sum,\nNorth,12,\n", "Sales 2026\nRegion; Sum\nRegion: North; Sum: 12"),
+        ("Mail\na@b.ch\nc@d.ch\n", "Mail\nMail: a@b.ch\nMail: c@d.ch"),
+        // An index without a name, as programs write it.
+        (",Sum\n0,5\n", "Sum\n0; Sum: 5"),
+    ] {
+        assert_eq!(read_chunks(Format::Csv, csv.as_bytes()), pairs(&[("", expected)]));
+    }
+    let rows = r#"<row r="1"><c r="A1" t="inlineStr"><is><t>Sales</t></is></c></row>
+        <row r="3"><c r="A3" t="inlineStr"><is><t>city</t></is></c><c r="B3" t="inlineStr"><is><t>sum</t></is></c></row>
+        <row r="4"><c r="A4" t="inlineStr"><is><t>Bern</t></is></c><c r="B4"><v>134</v></c></row>"#;
+    let expected = [("Towns", "Sales\ncity; sum\ncity: Bern; sum: 134")];
+    assert_eq!(read_chunks(Format::Xlsx, &sheet_book(rows, "")), pairs(&expected));
+}
+
+#[test]
+fn a_comment_in_the_code_of_html_is_no_heading() {
+    let source = "<h1>Set up</h1><p>Run:</p><pre class='sh'># get it\n<b># then</b>\n---\nmake</pre><p>Done.</p>\
+        <pre>\n# again\n</pre><h2>Use</h2><p>So.</p>";
+    let found = read_chunks(Format::Html, source.as_bytes());
+    let [(first, text), (second, _)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((first.as_str(), second.as_str()), ("Set up", "Set up › Use"), "{found:?}");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!(words.join(" "), "Run: # get it **# then** --- make Done. # again");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! They are derived, as relations are: they have no events, and a purge removes them.
 
+use std::sync::Arc;
+
 use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
@@ -30,14 +32,17 @@ struct Row {
     anchors: Vec<AnchorRow>,
 }
 
+/// A memory and its anchors.
+pub type Anchored = (MemoryId, Arc<[Anchor]>);
+
 #[derive(SurrealValue)]
-struct Anchored {
+struct AnchoredRow {
     memory: RecordId,
     anchors: Vec<AnchorRow>,
 }
 
-impl Anchored {
-    fn read(self) -> Result<(MemoryId, Vec<Anchor>), StoreError> {
+impl AnchoredRow {
+    fn read(self) -> Result<Anchored, StoreError> {
         let anchors = self.anchors.into_iter().map(Anchor::try_from).collect::<Result<_, _>>()?;
         Ok((memory_id("anchor", self.memory)?, anchors))
     }
@@ -110,26 +115,22 @@ impl Anchors<'_> {
     ///
     /// # Errors
     /// A failing store, or a malformed row.
-    pub async fn of_project(
-        self,
-        project: &Project,
-        limit: usize,
-    ) -> Result<Vec<(MemoryId, Vec<Anchor>)>, StoreError> {
+    pub async fn of_project(self, project: &Project, limit: usize) -> Result<Vec<Anchored>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        let rows: Vec<Anchored> = self.0.values("anchor", statement::ANCHOR_LIST, vars).await?;
-        rows.into_iter().map(Anchored::read).collect()
+        let rows: Vec<AnchoredRow> = self.0.values("anchor", statement::ANCHOR_LIST, vars).await?;
+        rows.into_iter().map(AnchoredRow::read).collect()
     }
 
     /// The anchors of those among some memories that are live and have any.
     ///
     /// # Errors
     /// A failing store, or a malformed row.
-    pub async fn of(self, memories: &[MemoryId]) -> Result<Vec<(MemoryId, Vec<Anchor>)>, StoreError> {
+    pub async fn of(self, memories: &[MemoryId]) -> Result<Vec<Anchored>, StoreError> {
         if memories.is_empty() {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", memories.iter().map(anchor_record));
-        let rows: Vec<Anchored> = self.0.values("anchor", statement::ANCHOR_GET, vars).await?;
-        rows.into_iter().map(Anchored::read).collect()
+        let rows: Vec<AnchoredRow> = self.0.values("anchor", statement::ANCHOR_GET, vars).await?;
+        rows.into_iter().map(AnchoredRow::read).collect()
     }
 }

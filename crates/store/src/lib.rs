@@ -81,7 +81,7 @@ mod worker;
 
 use std::path::Path;
 
-pub use anchor::Anchors;
+pub use anchor::{Anchored, Anchors};
 pub use arrangement::Arrangements;
 pub use artifact::{Artifact, Artifacts};
 use cerebro_engine::Engine;

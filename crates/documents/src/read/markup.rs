@@ -205,10 +205,12 @@ const BLOCKS: [&str; 18] = [
     "footer", "form", "header", "hgroup", "legend", "main", "nav", "section", "summary",
 ];
 
-/// HTML with elements that the library knows instead of those that it does not.
+/// HTML with elements that the library knows instead of those that it does not, and with the lines of `<pre>` indented like
+/// code of Markdown, so that a comment in them is no heading.
 fn with_known_blocks(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut pieces = source.split('<');
+    let mut in_code = false;
     out.push_str(pieces.next().unwrap_or_default());
     for piece in pieces {
         let (begin, tag) = piece.strip_prefix('/').map_or(("<", piece), |tag| ("</", tag));
@@ -219,7 +221,15 @@ fn with_known_blocks(source: &str) -> String {
             name if name.eq_ignore_ascii_case("hr") => "br",
             name => name,
         };
-        out.extend([begin, known, rest]);
+        out.extend([begin, known]);
+        let is_pre = name.eq_ignore_ascii_case("pre");
+        in_code = if is_pre { begin == "<" } else { in_code };
+        if in_code {
+            let rest = rest.replacen('>', ">    ", usize::from(is_pre));
+            out.push_str(&rest.replace('\n', "\n    "));
+        } else {
+            out.push_str(rest);
+        }
     }
     out
 }

@@ -4,13 +4,13 @@ use std::io::Cursor;
 
 use calamine::{Data, DataRef, ExcelDateTime, Reader, Xlsx};
 
-use super::{archive::Archive, table};
-use crate::{DocumentError, limits::TEXT_BYTES_MAX, section::Outline};
+use super::{archive::Archive, table::Rows};
+use crate::{DocumentError, section::Outline};
 
 /// Most columns of a row that are read.
-const COLUMNS_MAX: u32 = 256;
+const COLUMNS_MAX: usize = 256;
 
-/// The rows of each sheet, under the names in its first row. Read cell by cell: the library's own table allocates
+/// The rows of each sheet. Read cell by cell: the library's own table allocates
 /// every cell that a file claims to have.
 pub(super) fn xlsx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
     Archive::open(bytes)?.prove()?;
@@ -19,15 +19,27 @@ pub(super) fn xlsx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
         outline.heading(2, &name);
         // A sheet that is only a chart has no cells.
         let Ok(mut cells) = book.worksheet_cells_reader(&name) else { continue };
-        let mut rows = Rows::default();
+        let (mut rows, mut line, mut values) = (Rows::default(), 0, Vec::<String>::new());
         while let Some(cell) = cells.next_cell().map_err(DocumentError::malformed)? {
-            let ((line, column), value) = (cell.get_position(), shown(cell.get_value()));
-            rows.add(line, column, value);
+            let ((at, column), value) = (cell.get_position(), shown(cell.get_value()));
+            if at != line {
+                line = at;
+                rows.add(values.iter().map(String::as_str));
+                values.clear();
+            }
             if rows.is_full() {
                 break;
             }
+            let column = column as usize;
+            if column < COLUMNS_MAX && !value.is_empty() {
+                values.resize(values.len().max(column), String::new());
+                if column == values.len() {
+                    values.push(value);
+                }
+            }
         }
-        outline.text(&rows.finish(), Some(number));
+        rows.add(values.iter().map(String::as_str));
+        outline.text(&rows.text, Some(number));
         if outline.is_full() {
             break;
         }
@@ -59,55 +71,4 @@ fn shown_moment(moment: &ExcelDateTime) -> String {
     }
     let date = format!("{year:04}-{month:02}-{day:02}");
     if time == "00:00:00" { date } else { format!("{date} {time}") }
-}
-
-/// Collects the rows of a sheet as its cells arrive.
-#[derive(Default)]
-struct Rows {
-    names: Option<Vec<String>>,
-    line: u32,
-    values: Vec<String>,
-    text: String,
-}
-
-impl Rows {
-    fn add(&mut self, line: u32, column: u32, value: String) {
-        if line != self.line {
-            self.end_row();
-            self.line = line;
-        }
-        if column >= COLUMNS_MAX || value.is_empty() {
-            return;
-        }
-        let column = column as usize;
-        self.values.resize(self.values.len().max(column), String::new());
-        if column == self.values.len() {
-            self.values.push(value);
-        }
-    }
-
-    fn end_row(&mut self) {
-        let values = std::mem::take(&mut self.values);
-        if values.is_empty() {
-            return;
-        }
-        let names = self.names.get_or_insert_with(Vec::new);
-        if names.is_empty() && self.text.is_empty() {
-            self.text = table::row(&[], values.iter().map(String::as_str));
-            *names = values;
-        } else {
-            self.text.push('\n');
-            self.text.push_str(&table::row(names, values.iter().map(String::as_str)));
-        }
-    }
-
-    /// Whether no more text is kept; the outline cuts what is beyond the bound, and says so.
-    fn is_full(&self) -> bool {
-        self.text.len() > TEXT_BYTES_MAX
-    }
-
-    fn finish(mut self) -> String {
-        self.end_row();
-        self.text
-    }
 }

@@ -8,56 +8,68 @@ use serde_json::Value;
 use super::markup::{self, unpacked};
 use crate::{DocumentError, limits::TEXT_BYTES_MAX, section::Outline};
 
-/// A row as a self-contained line: each value follows the name of its column.
-pub(super) fn row<'a>(names: &[String], values: impl Iterator<Item = &'a str>) -> String {
-    let mut line = String::new();
-    for (at, value) in values.enumerate() {
-        let value = value.trim();
-        if value.is_empty() {
-            continue;
-        }
-        if !line.is_empty() {
-            line.push_str("; ");
-        }
-        if let Some(name) = names.get(at).filter(|name| !name.is_empty()) {
-            line.push_str(name);
-            line.push_str(": ");
-        }
-        line.push_str(&value.split_whitespace().collect::<Vec<_>>().join(" "));
-    }
-    line
+/// Most rows above the names of the columns.
+const TITLE_ROWS_MAX: usize = 3;
+
+/// Collects the rows of a table as self-contained lines: each value follows the name of its column. The names are the first
+/// row, or the first one with several values below a title.
+#[derive(Default)]
+pub(super) struct Rows {
+    names: Vec<String>,
+    count: usize,
+    /// The lines so far.
+    pub text: String,
 }
 
-/// The rows of CSV under the names in its first line.
+impl Rows {
+    pub fn add<'a>(&mut self, values: impl Iterator<Item = &'a str>) {
+        let one_line = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut values: Vec<String> = values.map(one_line).collect();
+        values.truncate(values.iter().rposition(|value| !value.is_empty()).map_or(0, |last| last + 1));
+        if values.is_empty() {
+            return;
+        }
+        let below_title = self.names.len() == 1 && values.len() > 1 && self.count <= TITLE_ROWS_MAX;
+        let names: &[String] = if below_title { &[] } else { &self.names };
+        let mut between = if self.count > 0 { "\n" } else { "" };
+        for (at, value) in values.iter().enumerate().filter(|(_, value)| !value.is_empty()) {
+            self.text.push_str(between);
+            if let Some(name) = names.get(at).filter(|name| !name.is_empty()) {
+                self.text.extend([name.as_str(), ": "]);
+            }
+            self.text.push_str(value);
+            between = "; ";
+        }
+        if self.count == 0 || below_title {
+            self.names = values;
+        }
+        self.count += 1;
+    }
+
+    /// Whether no more text is kept; the outline cuts what is beyond the bound, and says so.
+    pub fn is_full(&self) -> bool {
+        self.text.len() > TEXT_BYTES_MAX
+    }
+}
+
+/// The rows of CSV. The first line with a separator says which it is.
 pub(super) fn csv(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
-    let first = source.lines().next().unwrap_or_default();
+    let first = source.lines().find(|line| line.contains([',', ';', '\t'])).unwrap_or_default();
     let count = |separator: char| first.matches(separator).count();
     let separator = [b',', b';', b'\t'].into_iter().max_by_key(|separator| count(char::from(*separator)));
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(separator.unwrap_or(b','))
         .flexible(true)
+        .has_headers(false)
         .from_reader(source.as_bytes());
-    let names: Vec<String> = reader
-        .headers()
-        .map_err(DocumentError::malformed)?
-        .iter()
-        .map(|name| name.trim().to_owned())
-        .collect();
-    let mut text = String::new();
+    let mut rows = Rows::default();
     for record in reader.records() {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&row(&names, record.map_err(DocumentError::malformed)?.iter()));
-        // The outline cuts what is beyond the bound, and says so.
-        if text.len() > TEXT_BYTES_MAX {
+        rows.add(record.map_err(DocumentError::malformed)?.iter());
+        if rows.is_full() {
             break;
         }
     }
-    if text.is_empty() {
-        text = names.join("; ");
-    }
-    outline.text(&text, None);
+    outline.text(&rows.text, None);
     Ok(())
 }
 

@@ -35,19 +35,11 @@ impl Documents {
     /// Reads a chunk.
     ///
     /// # Errors
-    /// [`ServiceError::NoChunk`]
+    /// [`ServiceError::NoChunk`], and [`ServiceError::NoDocument`] when its document is forgotten meanwhile.
     pub async fn chunk(&self, id: ChunkId) -> Result<ChunkPart, ServiceError> {
-        let none = || ServiceError::NoChunk(id);
-        let chunk = self.base.store.chunks().by_ids(&[id]).await?.into_iter().next().ok_or_else(none)?;
-        let document = self
-            .base
-            .store
-            .documents()
-            .by_ids(&[chunk.document])
-            .await?
-            .into_iter()
-            .next()
-            .ok_or_else(none)?;
+        let chunk = self.base.store.chunks().by_ids(&[id]).await?.into_iter().next();
+        let chunk = chunk.ok_or(ServiceError::NoChunk(id))?;
+        let document = self.get(chunk.document).await?;
         let title = chunk_title(&document, &chunk.heading);
         let scope = document_scope(&document);
         let place = document.chunks.iter().position(|held| *held == id);

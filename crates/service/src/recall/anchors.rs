@@ -4,14 +4,14 @@
 //! anchors are kept here.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{Arc, Mutex},
 };
 
 use crate::{Recall, ServiceError, lock};
 use cerebro_anchors::Anchor;
 use cerebro_core::domain::MemoryId;
-use cerebro_store::Committed;
+use cerebro_store::{Anchored, Committed};
 
 /// Most memories whose anchors are kept in memory; at that number all are dropped and read again.
 const HELD_MAX: usize = 10_000;
@@ -46,35 +46,31 @@ impl AnchorCache {
 }
 
 impl Recall {
-    /// The anchors of each of some memories; none of one that has none or is not live.
-    pub async fn anchors(&self, ids: &[MemoryId]) -> Result<BTreeMap<MemoryId, Arc<[Anchor]>>, ServiceError> {
+    /// The anchors of those among some memories that are live and have any, in their order.
+    pub async fn anchors(&self, ids: &[MemoryId]) -> Result<Vec<Anchored>, ServiceError> {
         let cache = &self.anchors;
         let (mut known, changes) = {
             let held = lock(&cache.held);
-            let known: BTreeMap<_, _> =
-                ids.iter().filter_map(|id| Some((*id, Arc::clone(held.anchors.get(id)?)))).collect();
-            (known, held.changes)
+            let of = |id: &MemoryId| Some((*id, Arc::clone(held.anchors.get(id)?)));
+            (ids.iter().filter_map(of).collect::<HashMap<_, _>>(), held.changes)
         };
         let wanted: Vec<MemoryId> = ids.iter().filter(|id| !known.contains_key(id)).copied().collect();
-        if wanted.is_empty() {
-            return Ok(known);
-        }
-        let mut found: HashMap<MemoryId, Vec<Anchor>> =
-            self.base.store.anchors().of(&wanted).await?.into_iter().collect();
-        let of = |id: MemoryId| (id, Arc::<[Anchor]>::from(found.remove(&id).unwrap_or_default()));
-        let read: Vec<(MemoryId, Arc<[Anchor]>)> = wanted.into_iter().map(of).collect();
-        {
+        if !wanted.is_empty() {
+            let mut read: HashMap<MemoryId, Arc<[Anchor]>> =
+                wanted.iter().map(|id| (*id, Arc::default())).collect();
+            read.extend(self.base.store.anchors().of(&wanted).await?);
             let mut held = lock(&cache.held);
             // Another home may anchor a memory to code, and that makes no event.
             if held.changes == changes && !self.base.store.is_shared() {
                 if held.anchors.len() + read.len() > HELD_MAX {
                     held.anchors.clear();
                 }
-                held.anchors.extend(read.iter().cloned());
+                held.anchors.extend(read.clone());
             }
+            known.extend(read);
         }
-        known.extend(read);
-        Ok(known)
+        known.retain(|_, anchors| !anchors.is_empty());
+        Ok(ids.iter().filter_map(|id| known.remove_entry(id)).collect())
     }
 
     /// Replaces the anchors of a memory's revision. `false` if the memory has another revision by now or is gone.

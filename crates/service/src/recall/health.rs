@@ -7,10 +7,9 @@ use std::{
 };
 
 use crate::{Pairs, Recall, ServiceError, feedback::Watched, lock};
-use cerebro_anchors::Anchor;
-use cerebro_core::domain::{Memory, MemoryId, Project, Timestamp};
+use cerebro_core::domain::{Memory, Project, Timestamp};
 use cerebro_core::truth::{Superseding, Vitals};
-use cerebro_store::{FeedbackCounts, HealthCounts};
+use cerebro_store::{Anchored, FeedbackCounts, HealthCounts};
 
 /// Most pairs that are counted of each sort.
 pub const PAIRS_COUNTED_MAX: usize = 1_000;
@@ -121,7 +120,7 @@ impl Recall {
     }
 
     /// The anchors of a project's memories, up to a bound.
-    pub async fn anchored(&self, project: &Project) -> Result<Vec<(MemoryId, Vec<Anchor>)>, ServiceError> {
+    pub async fn anchored(&self, project: &Project) -> Result<Vec<Anchored>, ServiceError> {
         Ok(self.base.store.anchors().of_project(project, ANCHORED_MAX).await?)
     }
 }
