@@ -23,7 +23,7 @@ use cerebro_core::domain::{EndReason, PERSON, Project, SessionId};
 use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_service::work::{Actor, LOCAL_OWNER};
-use cerebro_service::{Lease, Service, ServiceError};
+use cerebro_service::{Importing, Lease, Service, ServiceError};
 
 /// One client's connection. Clones are handles to the same connection.
 #[derive(Clone)]
@@ -47,6 +47,8 @@ struct State {
     lease: Mutex<Option<Lease>>,
     /// The token that ends the HTTP listener opened on this connection.
     listening: Mutex<Option<CancellationToken>>,
+    /// The import that is under way on this connection.
+    importing: Mutex<Option<Importing>>,
     /// Is cancelled when the connection ends.
     gone: CancellationToken,
 }
@@ -69,6 +71,7 @@ impl Connection {
             used: Mutex::default(),
             lease: Mutex::default(),
             listening: Mutex::default(),
+            importing: Mutex::default(),
             gone: CancellationToken::new(),
         };
         if let (Some(client), Some(agent)) = (state.client, state.unnaming_agent()) {
@@ -226,6 +229,19 @@ impl Connection {
         self.0.gone.clone()
     }
 
+    /// Notes that an import is under way, until it or the connection ends.
+    pub(super) async fn begin_import(&self, service: &Service) {
+        if lock(&self.0.importing).is_none() {
+            let importing = service.importing().await;
+            *lock(&self.0.importing) = Some(importing);
+        }
+    }
+
+    /// Notes that the import has ended.
+    pub(super) fn end_import(&self) {
+        self.0.end_import();
+    }
+
     /// Releases everything that belongs to the connection. Repeating it is harmless.
     pub(super) fn leave(&self) {
         self.0.leave();
@@ -300,6 +316,10 @@ impl State {
         tokio::spawn(lost(service.clone(), session.clone(), self.project.clone()));
     }
 
+    fn end_import(&self) {
+        *lock(&self.importing) = None;
+    }
+
     fn leave(&self) {
         // The second time, a call that was under way has ended. It may have used a session or opened a listener.
         let is_first = !self.gone.is_cancelled();
@@ -311,6 +331,7 @@ impl State {
         if let Some(stop) = lock(&self.listening).take() {
             stop.cancel();
         }
+        self.end_import();
         let Some(service) = self.context.opened() else { return };
         let is_loss = self.is_end_of_agent();
         // Later hooks of this agent belong to a server that it started since.

@@ -317,8 +317,12 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
     }
     let run = call.arguments.run()?;
     let is_end = call.arguments.flag(&["end"])?;
+    if !run.is_dry() {
+        call.connection.begin_import(&call.service).await;
+    }
     let imported = call.service.import(&lines, run).await?;
     if is_end && !run.is_dry() {
+        call.connection.end_import();
         call.service.import_ended().await?;
     }
     let skipped = |(line, why): (usize, String)| portable::Skipped { line: line as u64, why: why.into() };

@@ -3,7 +3,9 @@
 use std::{
     collections::BTreeMap,
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex},
+    task::Poll,
     time::Duration,
 };
 
@@ -24,6 +26,16 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
     done: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ServiceError> {
     tokio::task::spawn_blocking(done).await.map_err(|_| ServiceError::BrokeOff { work })
+}
+
+/// The output of a future; `None` if it panics. One job or file that panics must not end the loop over all others.
+pub(crate) async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    std::future::poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
+    })
+    .await
 }
 
 /// How many tasks of each name run.

@@ -1,11 +1,11 @@
-//! The calls under way, which the worker gives way to.
+//! The calls under way, which background work gives way to.
 
 use std::{
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use cerebro_core::sync::lock;
+use cerebro_core::{pace, sync::lock};
 
 #[derive(Debug)]
 struct Calls {
@@ -27,6 +27,14 @@ impl Traffic {
 
     fn with<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
         act(&mut lock(&self.0))
+    }
+
+    /// Waits until no caller is being served, within bounds.
+    pub(crate) async fn give_way(&self) {
+        let begun = Instant::now();
+        while let Some(wait) = pace::give_way(self.quiet(), begun.elapsed()) {
+            tokio::time::sleep(wait).await;
+        }
     }
 
     /// How long nobody has called; zero while a call is under way.

@@ -28,10 +28,17 @@ pub(crate) use meant::{Carried, IsMeant, Meant, Thing};
 pub use meant::{Forget, KEPT_OUT_CHARS_MIN, is_kept_out};
 pub use prepare::agent_slug;
 
+use std::sync::Arc;
+
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+
 use crate::{ServiceError, base::Base, index::EvidenceIndexes, memories::Memories};
 use cerebro_core::domain::{PastSession, Project, SessionId, Source};
 use cerebro_store::HistoryCounts;
 use cerebro_transcript::{Agent, State};
+
+/// An import of an export that is under way.
+pub type Importing = OwnedRwLockReadGuard<()>;
 
 /// The use cases of past sessions: keeping what was read of them, finding in them, and forgetting.
 #[derive(Clone)]
@@ -39,11 +46,18 @@ pub struct History {
     pub(crate) base: Base,
     pub(crate) evidence: EvidenceIndexes,
     pub(crate) memories: Memories,
+    /// Read-locked by each import of an export.
+    pub(crate) imports: Arc<RwLock<()>>,
 }
 
 impl History {
     pub(crate) fn new(memories: &Memories) -> Self {
-        Self { base: memories.base.clone(), evidence: memories.evidence.clone(), memories: memories.clone() }
+        Self {
+            base: memories.base.clone(),
+            evidence: memories.evidence.clone(),
+            memories: memories.clone(),
+            imports: Arc::default(),
+        }
     }
 
     /// Every source of an agent that was ever read or tried, with its state.

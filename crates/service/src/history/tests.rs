@@ -513,6 +513,29 @@ fn a_session_of_which_all_was_forgotten_leaves_no_row_when_it_is_imported_again(
 }
 
 #[test]
+fn an_import_that_ends_leaves_the_sessions_of_another_alone() {
+    with_service(async |service| {
+        service.history.commit(batch("s1", talk(0..2))).await.unwrap();
+        let lines = exported(&service).await;
+        let is_session = |line: &&String| line.contains("\"kind\":\"past_session\"");
+        let (sessions, rest): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| is_session(&line));
+        assert_eq!(sessions.len(), 1);
+        with_other(async |other| {
+            let [first, second] = [other.importing().await, other.importing().await];
+            other.import(&sessions, Run::Real).await.unwrap();
+            drop(first);
+            other.import_ended().await.unwrap();
+            assert_eq!(other.import(&rest, Run::Real).await.unwrap().skipped, []);
+            assert_eq!(exported(&other).await, lines);
+            drop(second);
+            other.import_ended().await.unwrap();
+            assert_eq!(exported(&other).await, lines);
+        })
+        .await;
+    });
+}
+
+#[test]
 fn an_export_that_is_imported_comes_out_as_it_went_in() {
     with_service(async |service| {
         let mut exchanges = talk(0..3);

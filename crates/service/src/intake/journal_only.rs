@@ -56,6 +56,7 @@ impl Intake {
             before = None;
         }
         loop {
+            self.give_way(pass, reading.next_bytes()).await;
             let (back, piece) = blocking(move || {
                 let piece = reading.step();
                 (reading, piece)
@@ -80,7 +81,6 @@ impl Intake {
                 return Ok(());
             }
             before = Some(cursor);
-            self.make_way().await;
         }
     }
 }

@@ -63,6 +63,7 @@ impl Intake {
             {
                 continue;
             }
+            self.give_way(pass, 0).await;
             let (back, read, head) = blocking(move || {
                 let read = database.session(&head);
                 (database, read, head)
@@ -84,7 +85,6 @@ impl Intake {
                     lock(&self.state.progress).failed(&at, &fault.to_string());
                 }
             }
-            self.make_way().await;
         }
         lock(&self.state.progress).bytes_done += found.stat.size;
         self.done_with(found, &left).await
@@ -167,8 +167,8 @@ impl Intake {
             let project = self.project_of(&batch.session, pass).await;
             let standing =
                 SourceProgress { typed: true, ..SourceProgress::of(found.agent, &key, Counts::default()) };
+            self.give_way(pass, 0).await;
             self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None).await?;
-            self.make_way().await;
         }
         lock(&self.state.progress).bytes_done += end;
         self.done_with(found, &left).await

@@ -190,6 +190,11 @@ impl Reading {
         self.restarted
     }
 
+    /// About how many bytes the next step reads.
+    pub fn next_bytes(&self) -> u64 {
+        self.stat.size.saturating_sub(self.base).min(PIECE_BYTES as u64)
+    }
+
     /// Reads the next piece.
     ///
     /// # Errors

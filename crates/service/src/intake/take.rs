@@ -44,8 +44,10 @@ impl From<Fault> for Trouble {
 impl From<ServiceError> for Trouble {
     fn from(error: ServiceError) -> Self {
         match error {
-            // The transcript has something that cannot be stored; that is not the store's fault.
-            ServiceError::Invalid { .. } => Self::Source(Fault::Unknown(error.to_string())),
+            // The transcript has something that cannot be stored or prepared; that is not the store's fault.
+            ServiceError::Invalid { .. } | ServiceError::BrokeOff { .. } => {
+                Self::Source(Fault::Unknown(error.to_string()))
+            }
             error => Self::Store(error),
         }
     }
@@ -84,11 +86,21 @@ pub(super) struct Pass {
     pub(super) slugs: HashMap<String, Option<String>>,
     /// Whether the folders of all sessions are among them.
     pub(super) folders_known: bool,
+    /// How many bytes were read since the pass gave way to callers.
+    pub(super) stretch: u64,
 }
 
 impl Pass {
     pub(super) fn new(settings: HistorySettings, only: Option<Project>, oldest: i64) -> Self {
-        Self { settings, only, oldest, projects: HashMap::new(), slugs: HashMap::new(), folders_known: false }
+        Self {
+            settings,
+            only,
+            oldest,
+            projects: HashMap::new(),
+            slugs: HashMap::new(),
+            folders_known: false,
+            stretch: 0,
+        }
     }
 
     /// Whether sessions are imported without being asked for.
@@ -198,6 +210,7 @@ impl Intake {
         let mut end = reading.restarted().then_some(0);
         let mut former = None;
         loop {
+            self.give_way(pass, reading.next_bytes()).await;
             let (back, piece) = blocking(move || {
                 let piece = reading.step();
                 (reading, piece)
@@ -242,7 +255,6 @@ impl Intake {
                 return Ok(Taken::Done(cursor.stat));
             }
             before = Some(cursor);
-            self.make_way().await;
         }
     }
 
@@ -308,7 +320,7 @@ impl Intake {
             if is_last {
                 return Ok(());
             }
-            self.make_way().await;
+            self.base.traffic.give_way().await;
             left = rest;
         }
     }

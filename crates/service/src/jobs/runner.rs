@@ -6,16 +6,14 @@
 use std::{
     collections::VecDeque,
     future::Future,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    task::Poll,
     time::{Duration, Instant},
 };
 
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{Jobs, WorkerState, queue::Queue};
-use crate::{ServiceError, base::Base, traffic::Traffic};
+use crate::{ServiceError, base::Base, tasks::caught};
 use cerebro_core::domain::{Memory, MemoryId, Timestamp};
 use cerebro_core::pace::{self, Breaker};
 use cerebro_models::provider::ProviderError;
@@ -195,7 +193,6 @@ impl From<ProviderError> for JobError {
 #[derive(Clone)]
 pub(crate) struct Runner {
     pub(crate) base: Base,
-    pub(crate) traffic: Arc<Traffic>,
     pub(crate) jobs: Arc<Jobs>,
 }
 
@@ -216,7 +213,6 @@ impl Runner {
 /// What a handler works with: the store, the lease holder and the breaker.
 pub(crate) struct Context {
     pub(crate) base: Base,
-    traffic: Arc<Traffic>,
     jobs: Arc<Jobs>,
     /// The holder of the leases.
     pub(crate) owner: String,
@@ -230,10 +226,10 @@ pub(crate) struct Context {
 
 impl Context {
     fn new(runner: Runner, kind: JobKind) -> Self {
-        let Runner { base, traffic, jobs } = runner;
+        let Runner { base, jobs } = runner;
         let owner = format!("{}/{}", base.store.writer(), cerebro_core::domain::SessionId::random());
         let (breaker, begun) = (Breaker::default(), Instant::now());
-        Self { base, traffic, jobs, owner, kind, breaker, begun, usable_since: None }
+        Self { base, jobs, owner, kind, breaker, begun, usable_since: None }
     }
 
     pub(crate) fn queue(&self) -> &Queue {
@@ -261,14 +257,6 @@ impl Context {
     /// Ends a job.
     pub(crate) async fn end(&self, job: &Job) -> Result<(), ServiceError> {
         Ok(self.base.store.jobs().end(&self.owner, job).await?)
-    }
-
-    /// Waits until no caller is being served, within bounds.
-    pub(crate) async fn give_way(&self) {
-        let begun = Instant::now();
-        while let Some(wait) = pace::give_way(self.traffic.quiet(), begun.elapsed()) {
-            tokio::time::sleep(wait).await;
-        }
     }
 
     fn lease_end(&self) -> Timestamp {
@@ -350,16 +338,6 @@ async fn run<H: JobHandler>(handler: H, runner: Runner) {
     }
 }
 
-/// The output of a future; `None` if it panics. One job that panics must not end the loop, which does all others of its kind.
-async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
-    let mut work = std::pin::pin!(work);
-    std::future::poll_fn(|context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
-        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
-    })
-    .await
-}
-
 impl<H: JobHandler> Loop<H> {
     /// Looks at the queue once, takes jobs and does them.
     async fn round(&mut self) -> Result<Next, ServiceError> {
@@ -403,7 +381,7 @@ impl<H: JobHandler> Loop<H> {
         };
         self.cx.usable_since.get_or_insert_with(|| self.cx.base.now());
         if H::GIVES_WAY {
-            self.cx.give_way().await;
+            self.cx.base.traffic.give_way().await;
         }
         let limit = if self.cx.breaker.is_trying() { 1 } else { at_once };
         let store = &self.cx.base.store;
@@ -447,7 +425,7 @@ impl<H: JobHandler> Loop<H> {
         let mut faults = 0;
         while !leased.is_empty() {
             if H::GIVES_WAY {
-                self.cx.give_way().await;
+                self.cx.base.traffic.give_way().await;
             }
             let step = self.step(&mut leased, &mut renewal).await;
             if H::KEEPS_ANSWERS
