@@ -78,8 +78,7 @@ pub use feedback::{Feedback, Watched};
 pub use fields::{agent as agent_name, is_directory};
 pub use history::{
     ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Fix, Forget, Forgotten, History, HistoryBatch,
-    HistoryCommitted, HistoryTimeline, Importing, KEPT_OUT_CHARS_MIN, Links, SourceRead, agent_slug,
-    is_kept_out,
+    HistoryCommitted, HistoryTimeline, Importing, KEPT_OUT_CHARS_MIN, Links, agent_slug, is_kept_out,
 };
 pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{

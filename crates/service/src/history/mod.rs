@@ -16,7 +16,7 @@ mod prepare;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub use commit::{HistoryBatch, HistoryCommitted, SourceRead};
+pub use commit::{HistoryBatch, HistoryCommitted};
 pub(super) use export::{
     ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, is_forgotten, past_session, session_id,
     tombstone,
@@ -27,6 +27,7 @@ pub use forget::Forgotten;
 pub(crate) use meant::{Carried, IsMeant, Meant, Thing};
 pub use meant::{Forget, KEPT_OUT_CHARS_MIN, is_kept_out};
 pub use prepare::agent_slug;
+pub(crate) use prepare::{clean, cursor};
 
 use std::sync::Arc;
 
@@ -71,7 +72,6 @@ impl History {
     }
 
     /// Stores the state of a source without exchanges: it failed, is gone or excluded, or was merely touched.
-    /// [`SourceRead::to_source`] makes one.
     pub async fn put_source(&self, source: &Source) -> Result<(), ServiceError> {
         Ok(self.base.store.sources().put(source).await?)
     }

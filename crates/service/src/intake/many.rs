@@ -119,7 +119,7 @@ impl Intake {
         let key = found.path.to_string_lossy();
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
         let read = standing.read(Some(&of_rows(found, "", "")), state, None);
-        self.history.put_source(&read.to_source()).await?;
+        self.history.put_source(&read).await?;
         Ok(Taken::Done(found.stat))
     }
 

@@ -15,9 +15,13 @@ use super::{
     state::HistoryOptions,
     walk::{Found, Stat},
 };
-use crate::{History, HistoryBatch, ServiceError, SourceRead, lock, work};
-use cerebro_core::domain::{Project, Source, SourceState};
-use cerebro_transcript::{Agent, Batch, Counts, Session};
+use crate::{
+    History, HistoryBatch, ServiceError, agent_slug,
+    history::{self, clean},
+    lock, work,
+};
+use cerebro_core::domain::{Project, SessionId, Source, SourceState};
+use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION, Session};
 
 /// Exchanges of one transaction: so many fit, however long each is.
 const BATCH_EXCHANGES: usize = 120;
@@ -151,25 +155,33 @@ impl<'a> SourceProgress<'a> {
         Self { agent, key, counts, typed: false, restarted: false }
     }
 
+    /// The row of the source. Without a cursor, nothing of it could be read.
     pub(super) fn read(
         &self,
         cursor: Option<&Cursor>,
         standing: SourceState,
         error: Option<String>,
-    ) -> SourceRead {
+    ) -> Source {
         let stat = cursor.map(|cursor| cursor.stat).unwrap_or_default();
-        SourceRead {
-            agent: self.agent,
-            key: self.key.to_owned(),
+        let state = cursor.map(|cursor| &cursor.state);
+        let agent = agent_slug(self.agent);
+        Source {
+            id: Source::id_of(agent, self.key),
+            agent: clean(agent),
+            key: clean(self.key),
+            session: state.and_then(|state| SessionId::parse(&state.session.id).ok()),
             size: stat.size,
             mtime: stat.mtime,
             inode: stat.inode,
+            offset: state.map_or(0, |state| state.offset),
+            cursor: state.and_then(history::cursor),
             head: cursor.map(|cursor| cursor.head.clone()),
             edge: cursor.map(|cursor| cursor.edge.clone()),
-            state: cursor.map(|cursor| cursor.state.clone()),
-            counts: self.counts.clone(),
-            standing,
-            error,
+            reader: READER_VERSION,
+            state: standing,
+            unknown: self.counts.unknown.values().sum(),
+            malformed: self.counts.malformed + self.counts.oversized,
+            error: error.as_deref().map(clean),
         }
     }
 }
@@ -210,14 +222,9 @@ impl Intake {
         let mut end = reading.restarted().then_some(0);
         let mut former = None;
         loop {
-            self.give_way(pass, reading.next_bytes()).await;
-            let (back, piece) = blocking(move || {
-                let piece = reading.step();
-                (reading, piece)
-            })
-            .await?;
+            let (back, piece) = self.step(reading, pass).await?;
             reading = back;
-            let Piece { mut batch, cursor, is_last, bytes } = piece?;
+            let Piece { mut batch, cursor, is_last, bytes } = piece;
             let counted = before.as_ref().map(|before| &before.state.counts);
             self.note_counts(found.agent, &key, counted, &batch.counts);
             standing.counts = batch.counts.clone();
@@ -229,7 +236,7 @@ impl Intake {
             if batch.session.id.is_empty() || is_silent {
                 // Nothing was said yet, so the prompts of its session may come from elsewhere.
                 let read = standing.read(Some(&cursor), SourceState::Fresh, None);
-                self.history.put_source(&Source { session: None, ..read.to_source() }).await?;
+                self.history.put_source(&Source { session: None, ..read }).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
                 let project = self.project_of(&batch.session, pass).await;
@@ -258,6 +265,16 @@ impl Intake {
         }
     }
 
+    /// Reads the next piece of a file, after it gave way to callers.
+    pub(super) async fn step(
+        &self,
+        mut reading: Reading,
+        pass: &mut Pass,
+    ) -> Result<(Reading, Piece), Trouble> {
+        self.give_way(pass, reading.next_bytes()).await;
+        Ok(blocking(move || reading.step().map(|piece| (reading, piece))).await??)
+    }
+
     /// Skips a session that is not wanted, or that another file has.
     async fn leave(
         &self,
@@ -277,7 +294,7 @@ impl Intake {
                 None => Some(IN_ANOTHER.to_owned()),
             },
         };
-        let mut source = standing.read(None, SourceState::Excluded, error).to_source();
+        let mut source = standing.read(None, SourceState::Excluded, error);
         // With its present state, so that it is not read again until it changes.
         (source.size, source.mtime, source.inode) = (found.stat.size, found.stat.mtime, cursor.stat.inode);
         self.history.put_source(&source).await?;
@@ -383,16 +400,11 @@ impl Intake {
         let words = fault.to_string();
         lock(&self.state.progress).failed(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
-        let mut source = match self.history.source(found.agent, &key).await? {
-            Some(source) => source,
-            None => {
-                let standing = SourceProgress::of(found.agent, &key, Counts::default());
-                standing.read(None, SourceState::Failed, None).to_source()
-            }
-        };
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
-        source.error = standing.read(None, SourceState::Failed, Some(words)).to_source().error;
-        source.state = SourceState::Failed;
-        self.history.put_source(&source).await
+        let mut failed = standing.read(None, SourceState::Failed, Some(words));
+        if let Some(before) = self.history.source(found.agent, &key).await? {
+            failed = Source { state: failed.state, error: failed.error, ..before };
+        }
+        self.history.put_source(&failed).await
     }
 }
