@@ -229,17 +229,9 @@ impl Connection {
         self.0.gone.clone()
     }
 
-    /// Notes that an import is under way, until it or the connection ends.
-    pub(super) async fn begin_import(&self, service: &Service) {
-        if lock(&self.0.importing).is_none() {
-            let importing = service.importing().await;
-            *lock(&self.0.importing) = Some(importing);
-        }
-    }
-
-    /// Notes that the import has ended.
-    pub(super) fn end_import(&self) {
-        self.0.end_import();
+    /// The import that is under way on this connection.
+    pub(super) fn importing(&self) -> &Mutex<Option<Importing>> {
+        &self.0.importing
     }
 
     /// Releases everything that belongs to the connection. Repeating it is harmless.
@@ -316,10 +308,6 @@ impl State {
         tokio::spawn(lost(service.clone(), session.clone(), self.project.clone()));
     }
 
-    fn end_import(&self) {
-        *lock(&self.importing) = None;
-    }
-
     fn leave(&self) {
         // The second time, a call that was under way has ended. It may have used a session or opened a listener.
         let is_first = !self.gone.is_cancelled();
@@ -331,7 +319,7 @@ impl State {
         if let Some(stop) = lock(&self.listening).take() {
             stop.cancel();
         }
-        self.end_import();
+        lock(&self.importing).take();
         let Some(service) = self.context.opened() else { return };
         let is_loss = self.is_end_of_agent();
         // Later hooks of this agent belong to a server that it started since.

@@ -18,7 +18,9 @@ use super::{
 use crate::{
     History, HistoryBatch, ServiceError, agent_slug,
     history::{self, clean},
-    lock, work,
+    lock,
+    tasks::on_a_thread,
+    work,
 };
 use cerebro_core::domain::{Project, SessionId, Source, SourceState};
 use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION, Session};
@@ -78,6 +80,7 @@ pub(super) enum Want {
 }
 
 /// The state of one pass over many sources.
+#[derive(Default)]
 pub(super) struct Pass {
     settings: HistorySettings,
     /// Only this project is wanted.
@@ -96,15 +99,7 @@ pub(super) struct Pass {
 
 impl Pass {
     pub(super) fn new(settings: HistorySettings, only: Option<Project>, oldest: i64) -> Self {
-        Self {
-            settings,
-            only,
-            oldest,
-            projects: HashMap::new(),
-            slugs: HashMap::new(),
-            folders_known: false,
-            stretch: 0,
-        }
+        Self { settings, only, oldest, ..Self::default() }
     }
 
     /// Whether sessions are imported without being asked for.
@@ -190,8 +185,7 @@ impl<'a> SourceProgress<'a> {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Trouble> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Trouble::Source(Fault::Unknown("its reader broke off".to_owned())))
+    Ok(on_a_thread("reading a transcript", work).await?)
 }
 
 fn cursor_of(source: &Source) -> Option<Cursor> {
