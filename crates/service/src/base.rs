@@ -58,7 +58,7 @@ impl Base {
         let tasks = Tasks::default();
         let token = Arc::new(tasks.token());
         let (store, settings) = (Arc::new(store), Arc::new(settings));
-        Self { store, settings, tasks, traffic: Arc::new(Traffic::new()), is_indexed: true, _open: token }
+        Self { store, settings, tasks, traffic: Arc::default(), is_indexed: true, _open: token }
     }
 
     /// As [`Self::new`], for a database without indexes.

@@ -158,10 +158,9 @@ impl Intake {
                 continue;
             }
             let batch = typed_batch(found.agent, &id, prompts);
-            let want = self.want_of(found, batch.session.cwd.clone(), pass).await;
             let ended = batch.session.ended.map(Timestamp::as_microsecond);
-            left.note(want);
-            if want != Want::Yes || ended.is_some_and(|at| at < pass.oldest) {
+            let is_wanted = self.is_wanted(found, batch.session.cwd.clone(), pass, &mut left).await;
+            if !is_wanted || ended.is_some_and(|at| at < pass.oldest) {
                 continue;
             }
             let project = self.project_of(&batch.session, pass).await;

@@ -235,8 +235,8 @@ impl Intake {
                     progress.recovered(&found.path);
                 }
                 self.name_apart();
-                if let Taken::Done(stat) = taken {
-                    self.set_gate(found.path, stat);
+                if let (Taken::Done(stat), Some(known)) = (taken, lock(&self.state.known).as_mut()) {
+                    known.gates.insert(found.path, stat);
                 }
                 Ok(())
             }
@@ -318,12 +318,6 @@ impl Intake {
         }
         *lock(&self.state.known) = Some(known);
         Ok(())
-    }
-
-    fn set_gate(&self, path: PathBuf, stat: Stat) {
-        if let Some(known) = lock(&self.state.known).as_mut() {
-            known.gates.insert(path, stat);
-        }
     }
 
     /// Gives way to callers before the next piece of a source, if enough was read since the last time.
