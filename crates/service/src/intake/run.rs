@@ -192,7 +192,7 @@ impl Intake {
         }
         let ordered = on_a_thread("a look at the sessions", move || walk::in_order(fresh)).await?;
         let mut pass = self.pass(request, oldest);
-        self.read_all(ordered, &mut pass).await
+        Box::pin(self.read_all(ordered, &mut pass)).await
     }
 
     async fn read_all(&self, mut files: Vec<Found>, pass: &mut Pass) -> Result<(), ServiceError> {
