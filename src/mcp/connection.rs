@@ -23,7 +23,7 @@ use cerebro_core::domain::{EndReason, PERSON, Project, SessionId};
 use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_service::work::{Actor, LOCAL_OWNER};
-use cerebro_service::{Lease, Service, ServiceError};
+use cerebro_service::{Importing, Lease, Service, ServiceError};
 
 /// One client's connection. Clones are handles to the same connection.
 #[derive(Clone)]
@@ -47,6 +47,8 @@ struct State {
     lease: Mutex<Option<Lease>>,
     /// The token that ends the HTTP listener opened on this connection.
     listening: Mutex<Option<CancellationToken>>,
+    /// The import that is under way on this connection.
+    importing: Mutex<Option<Importing>>,
     /// Is cancelled when the connection ends.
     gone: CancellationToken,
 }
@@ -69,6 +71,7 @@ impl Connection {
             used: Mutex::default(),
             lease: Mutex::default(),
             listening: Mutex::default(),
+            importing: Mutex::default(),
             gone: CancellationToken::new(),
         };
         if let (Some(client), Some(agent)) = (state.client, state.unnaming_agent()) {
@@ -226,6 +229,11 @@ impl Connection {
         self.0.gone.clone()
     }
 
+    /// The import that is under way on this connection.
+    pub(super) fn importing(&self) -> &Mutex<Option<Importing>> {
+        &self.0.importing
+    }
+
     /// Releases everything that belongs to the connection. Repeating it is harmless.
     pub(super) fn leave(&self) {
         self.0.leave();
@@ -311,6 +319,7 @@ impl State {
         if let Some(stop) = lock(&self.listening).take() {
             stop.cancel();
         }
+        lock(&self.importing).take();
         let Some(service) = self.context.opened() else { return };
         let is_loss = self.is_end_of_agent();
         // Later hooks of this agent belong to a server that it started since.

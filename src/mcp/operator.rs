@@ -6,7 +6,7 @@
 use super::{
     arguments::{ArgumentError, DayEdge},
     call::{AnswerTo, Call},
-    context::Context,
+    context::{Context, lock},
     distil_ops,
     fault::Fault,
     http, maintenance,
@@ -317,8 +317,13 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::Import> {
     }
     let run = call.arguments.run()?;
     let is_end = call.arguments.flag(&["end"])?;
+    if !run.is_dry() {
+        let importing = call.service.importing().await;
+        lock(call.connection.importing()).get_or_insert(importing);
+    }
     let imported = call.service.import(&lines, run).await?;
     if is_end && !run.is_dry() {
+        lock(call.connection.importing()).take();
         call.service.import_ended().await?;
     }
     let skipped = |(line, why): (usize, String)| portable::Skipped { line: line as u64, why: why.into() };

@@ -1,4 +1,4 @@
-//! How the worker paces itself: when to retry, when to give up, what may still be spent, when to give way. Pure:
+//! How background work paces itself: when to retry, when to give up, what may still be spent, when to give way. Pure:
 //! the caller passes in time and chance.
 
 use std::num::NonZeroU64;
@@ -17,9 +17,9 @@ const BREAKER_FAILURES: u32 = 3;
 const BREAKER_FIRST: Duration = Duration::from_secs(15);
 /// The longest time that the breaker is open.
 const BREAKER_MAX: Duration = Duration::from_secs(15 * 60);
-/// How long there must be no call before the worker goes on.
+/// How long there must be no call before background work goes on.
 pub const QUIET: Duration = Duration::from_millis(40);
-/// The longest that calls hold the worker off before each of its steps.
+/// The longest that calls hold background work off before each of its steps.
 pub const YIELD_MAX: Duration = Duration::from_secs(1);
 
 /// A wait that begins at `first` and has doubled `times` times, up to `longest`.
@@ -120,7 +120,7 @@ pub fn tokens_of(text: &str) -> u64 {
     (text.len() as u64).div_ceil(3)
 }
 
-/// How long the worker must still give way. `quiet` is the time since the last call ended, zero while one is under
+/// How long background work must still give way. `quiet` is the time since the last call ended, zero while one is under
 /// way; `held` is how long it has given way already.
 pub fn give_way(quiet: Duration, held: Duration) -> Option<Duration> {
     if quiet >= QUIET || held >= YIELD_MAX {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_gives_way_for_a_bounded_time() {
+    fn background_work_gives_way_for_a_bounded_time() {
         assert_eq!(give_way(Duration::MAX, Duration::ZERO), None);
         assert_eq!(give_way(Duration::ZERO, Duration::ZERO), Some(QUIET));
         assert_eq!(give_way(QUIET / 2, Duration::ZERO), Some(QUIET / 2));

@@ -7,7 +7,7 @@ use cerebro_core::redact::RedactedText;
 use cerebro_store::Store;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::{settings::Settings, tasks::Tasks};
+use crate::{settings::Settings, tasks::Tasks, traffic::Traffic};
 
 /// Returns the present moment: the machine's clock ([`Timestamp::now`]), or one of a test.
 pub type Clock = fn() -> Timestamp;
@@ -47,6 +47,7 @@ pub(crate) struct Base {
     pub(crate) store: Arc<Store>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) tasks: Tasks,
+    pub(crate) traffic: Arc<Traffic>,
     /// Whether the store has indexes. A database that is being restored has none; the next daemon builds them.
     pub(crate) is_indexed: bool,
     _open: Arc<TaskTrackerToken>,
@@ -57,7 +58,7 @@ impl Base {
         let tasks = Tasks::default();
         let token = Arc::new(tasks.token());
         let (store, settings) = (Arc::new(store), Arc::new(settings));
-        Self { store, settings, tasks, is_indexed: true, _open: token }
+        Self { store, settings, tasks, traffic: Arc::default(), is_indexed: true, _open: token }
     }
 
     /// As [`Self::new`], for a database without indexes.

@@ -78,7 +78,7 @@ pub use feedback::{Feedback, Watched};
 pub use fields::{agent as agent_name, is_directory};
 pub use history::{
     ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Fix, Forget, Forgotten, History, HistoryBatch,
-    HistoryCommitted, HistoryTimeline, KEPT_OUT_CHARS_MIN, Links, SourceRead, agent_slug, is_kept_out,
+    HistoryCommitted, HistoryTimeline, Importing, KEPT_OUT_CHARS_MIN, Links, agent_slug, is_kept_out,
 };
 pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{
@@ -127,7 +127,6 @@ use memories::guard;
 use projects::KnownProjects;
 use recall::{AnchorCache, CensusCache, ClaimCache, SuccessionCache};
 use spending::Spending;
-use traffic::Traffic;
 use worker::{Embed, ExchangeBacklog, RelationInference};
 
 /// How long closing waits for background tasks and for calls that were cancelled.
@@ -298,8 +297,8 @@ impl Service {
         let evidence = EvidenceIndexes::beside(&base, index_dir);
         let vectors = VectorSearch::new(&base, vectors);
         let past = Past::new(&base, past);
-        let (spending, traffic) = (Spending::new(&base), Arc::new(Traffic::new()));
-        let runner = Runner { base: base.clone(), traffic: Arc::clone(&traffic), jobs: Arc::clone(&jobs) };
+        let spending = Spending::new(&base);
+        let runner = Runner { base: base.clone(), jobs: Arc::clone(&jobs) };
         let feedback = Feedback::new(&base);
         let projects = KnownProjects::new(&base);
         let sessions = Sessions { base: base.clone(), projects: projects.clone(), held: Arc::default() };
@@ -330,9 +329,9 @@ impl Service {
         };
         let journal = Journal::new(&memories, journal);
         let history = History::new(&memories);
-        let intake = Intake::new(&history, &documents, &journal, &traffic);
+        let intake = Intake::new(&history, &documents, &journal);
         let distilling = Distilling::new(&memories, &spending, &jobs, distil);
-        let consolidating = Consolidating::new(&memories, &vectors, &spending, &jobs, &traffic);
+        let consolidating = Consolidating::new(&memories, &vectors, &spending, &jobs);
         let worker = Worker::new(&index, &vectors, &spending, &claims, exchange_backlog, &runner);
         let (backups, studio) = (Backups::new(&base), Studio::new(&base));
         Self(Arc::new(Capabilities {
@@ -421,9 +420,9 @@ impl Service {
         self.base.store.disk_failed().await;
     }
 
-    /// Notes that a caller waits for an answer, until the guard is dropped. The worker gives way meanwhile.
+    /// Notes that a caller waits for an answer, until the guard is dropped. Background work gives way meanwhile.
     pub fn busy(&self) -> Busy {
-        Busy::begin(&self.runner.traffic)
+        Busy::begin(&self.base.traffic)
     }
 
     /// Rewrites the files of index and database, so that they hold nothing that is no longer in them.

@@ -7,10 +7,10 @@ mod line;
 
 pub(crate) use line::project;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
-    Door, Service, ServiceError, distil, documents, guard, history,
+    Door, Importing, Service, ServiceError, distil, documents, guard, history,
     memories::supersede::may_supersede,
     work::{Actor, export as journal},
 };
@@ -201,9 +201,16 @@ impl Service {
 }
 
 impl Service {
-    /// Called after the last batch of an import. Sessions of which no exchange was imported, because all were forgotten here,
-    /// go again.
+    /// Called before the first batch of an import, which is under way until the result is dropped.
+    pub async fn importing(&self) -> Importing {
+        Arc::clone(&self.history.imports).read_owned().await
+    }
+
+    /// Called after the last batch of an import, when it is no longer under way. Sessions of which no exchange was imported,
+    /// because all were forgotten here, go again. While another import is under way, exchanges of its sessions may be still
+    /// to come, so that one removes them.
     pub async fn import_ended(&self) -> Result<(), ServiceError> {
+        let Ok(_alone) = self.history.imports.try_write() else { return Ok(()) };
         self.history.drop_empty().await
     }
 }

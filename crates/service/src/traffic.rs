@@ -1,56 +1,56 @@
-//! The calls under way, which the worker gives way to.
+//! The calls under way, which background work gives way to.
 
 use std::{
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use cerebro_core::sync::lock;
+use cerebro_core::{pace, sync::lock};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Calls {
     under_way: usize,
     last_end: Option<Instant>,
 }
 
 /// Counts the calls of people and agents.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Traffic(Mutex<Calls>);
 
 /// A call under way.
 pub struct Busy(Arc<Traffic>);
 
 impl Traffic {
-    pub(crate) fn new() -> Self {
-        Self(Mutex::new(Calls { under_way: 0, last_end: None }))
-    }
-
-    fn with<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
-        act(&mut lock(&self.0))
+    /// Waits until no caller is being served, within bounds.
+    pub(crate) async fn give_way(&self) {
+        let begun = Instant::now();
+        while let Some(wait) = pace::give_way(self.quiet(), begun.elapsed()) {
+            tokio::time::sleep(wait).await;
+        }
     }
 
     /// How long nobody has called; zero while a call is under way.
     pub(crate) fn quiet(&self) -> Duration {
-        self.with(|calls| match (calls.under_way, calls.last_end) {
+        let calls = lock(&self.0);
+        match (calls.under_way, calls.last_end) {
             (0, None) => Duration::MAX,
             (0, Some(end)) => end.elapsed(),
             _ => Duration::ZERO,
-        })
+        }
     }
 }
 
 impl Busy {
     pub(crate) fn begin(traffic: &Arc<Traffic>) -> Self {
-        traffic.with(|calls| calls.under_way += 1);
+        lock(&traffic.0).under_way += 1;
         Self(Arc::clone(traffic))
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.with(|calls| {
-            calls.under_way = calls.under_way.saturating_sub(1);
-            calls.last_end = Some(Instant::now());
-        });
+        let mut calls = lock(&self.0.0);
+        calls.under_way = calls.under_way.saturating_sub(1);
+        calls.last_end = Some(Instant::now());
     }
 }

@@ -26,7 +26,6 @@ use crate::{
     memories::{Memories, supersede::reinstate},
     settings::Consolidate,
     spending::Spending,
-    traffic::Traffic,
 };
 use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
@@ -70,7 +69,6 @@ pub struct Consolidating {
     pub(crate) vectors: VectorSearch,
     pub(crate) spending: Spending,
     pub(crate) jobs: Arc<Jobs>,
-    pub(crate) traffic: Arc<Traffic>,
     /// The insights of the plan that was shown last, by the ids that they will get.
     shown: Arc<Mutex<BTreeSet<MemoryId>>>,
 }
@@ -81,7 +79,6 @@ impl Consolidating {
         vectors: &VectorSearch,
         spending: &Spending,
         jobs: &Arc<Jobs>,
-        traffic: &Arc<Traffic>,
     ) -> Self {
         Self {
             base: memories.base.clone(),
@@ -89,7 +86,6 @@ impl Consolidating {
             vectors: vectors.clone(),
             spending: spending.clone(),
             jobs: Arc::clone(jobs),
-            traffic: Arc::clone(traffic),
             shown: Arc::default(),
         }
     }
@@ -162,7 +158,7 @@ impl Consolidating {
                 () = tokio::time::sleep(LOOK_EVERY) => {}
                 () = stop.cancelled() => return,
             }
-            if self.traffic.quiet() < QUIET {
+            if self.base.traffic.quiet() < QUIET {
                 continue;
             }
             // A daemon that exits does not wait for a plan; an unfinished plan leaves nothing behind.

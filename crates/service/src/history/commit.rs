@@ -10,8 +10,7 @@ use crate::{
     tasks::on_a_thread,
 };
 use cerebro_core::domain::{
-    Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Source,
-    SourceState,
+    Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, Source,
     limits::{HISTORY_BATCH_BYTES_MAX, HISTORY_BATCH_EXCHANGES_MAX},
     native_digest,
 };
@@ -42,34 +41,7 @@ pub struct HistoryBatch {
     /// another source stays as it is.
     pub typed: bool,
     /// How far the source is read with this batch.
-    pub source: SourceRead,
-}
-
-/// How far a source was read.
-#[derive(Debug, Clone)]
-pub struct SourceRead {
-    /// Its agent.
-    pub agent: transcript::Agent,
-    /// The path, or `path#id` in a database.
-    pub key: String,
-    /// The size of the file when it was read.
-    pub size: u64,
-    /// See `size`: microseconds since 1970.
-    pub mtime: i64,
-    /// See `size`; 0 for a database.
-    pub inode: u64,
-    /// Digests of its first bytes and of those before the offset.
-    pub head: Option<String>,
-    /// See `head`.
-    pub edge: Option<String>,
-    /// Where the next reading goes on; none where nothing could be read.
-    pub state: Option<transcript::State>,
-    /// The reader's counts at the last byte.
-    pub counts: transcript::Counts,
-    /// Its state.
-    pub standing: SourceState,
-    /// Why it could not be read.
-    pub error: Option<String>,
+    pub source: Source,
 }
 
 /// What a batch changed.
@@ -87,32 +59,6 @@ pub struct HistoryCommitted {
     pub forgotten: usize,
     /// Places in which a secret was replaced.
     pub redacted: usize,
-}
-
-impl SourceRead {
-    /// The row of the source.
-    pub fn to_source(&self) -> Source {
-        let agent = prepare::agent_slug(self.agent);
-        let session = self.state.as_ref().map(|state| state.session.id.as_str());
-        Source {
-            id: Source::id_of(agent, &self.key),
-            agent: prepare::clean(agent),
-            key: prepare::clean(&self.key),
-            session: session.and_then(|id| SessionId::parse(id).ok()),
-            size: self.size,
-            mtime: self.mtime,
-            inode: self.inode,
-            offset: self.state.as_ref().map_or(0, |state| state.offset),
-            cursor: self.state.as_ref().and_then(prepare::cursor),
-            head: self.head.clone(),
-            edge: self.edge.clone(),
-            reader: transcript::READER_VERSION,
-            state: self.standing,
-            unknown: self.counts.unknown.values().sum(),
-            malformed: self.counts.malformed + self.counts.oversized,
-            error: self.error.as_deref().map(prepare::clean),
-        }
-    }
 }
 
 impl History {
@@ -179,7 +125,7 @@ impl Draft {
             return Err(refused(format!("{HISTORY_BATCH_BYTES_MAX} bytes")));
         }
         // The reader's state of a short file does not know it yet.
-        let source = Source { session: Some(session.id.clone()), ..batch.source.to_source() };
+        let source = Source { session: Some(session.id.clone()), ..batch.source.clone() };
         let former = |exchange: &transcript::Exchange| {
             let bare = transcript::lineage::bare(exchange.first_id.as_deref()?)?;
             Some((exchange.seq, HistoryTombstone::of_turn(&native_digest(bare))))

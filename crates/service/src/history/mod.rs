@@ -16,7 +16,7 @@ mod prepare;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub use commit::{HistoryBatch, HistoryCommitted, SourceRead};
+pub use commit::{HistoryBatch, HistoryCommitted};
 pub(super) use export::{
     ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, is_forgotten, past_session, session_id,
     tombstone,
@@ -27,11 +27,19 @@ pub use forget::Forgotten;
 pub(crate) use meant::{Carried, IsMeant, Meant, Thing};
 pub use meant::{Forget, KEPT_OUT_CHARS_MIN, is_kept_out};
 pub use prepare::agent_slug;
+pub(crate) use prepare::{clean, cursor};
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::{ServiceError, base::Base, index::EvidenceIndexes, memories::Memories};
 use cerebro_core::domain::{PastSession, Project, SessionId, Source};
 use cerebro_store::HistoryCounts;
 use cerebro_transcript::{Agent, State};
+
+/// An import of an export that is under way.
+pub type Importing = OwnedRwLockReadGuard<()>;
 
 /// The use cases of past sessions: keeping what was read of them, finding in them, and forgetting.
 #[derive(Clone)]
@@ -39,11 +47,18 @@ pub struct History {
     pub(crate) base: Base,
     pub(crate) evidence: EvidenceIndexes,
     pub(crate) memories: Memories,
+    /// Read-locked by each import of an export.
+    pub(crate) imports: Arc<RwLock<()>>,
 }
 
 impl History {
     pub(crate) fn new(memories: &Memories) -> Self {
-        Self { base: memories.base.clone(), evidence: memories.evidence.clone(), memories: memories.clone() }
+        Self {
+            base: memories.base.clone(),
+            evidence: memories.evidence.clone(),
+            memories: memories.clone(),
+            imports: Arc::default(),
+        }
     }
 
     /// Every source of an agent that was ever read or tried, with its state.
@@ -57,7 +72,6 @@ impl History {
     }
 
     /// Stores the state of a source without exchanges: it failed, is gone or excluded, or was merely touched.
-    /// [`SourceRead::to_source`] makes one.
     pub async fn put_source(&self, source: &Source) -> Result<(), ServiceError> {
         Ok(self.base.store.sources().put(source).await?)
     }

@@ -35,12 +35,12 @@ pub fn agent_slug(agent: Agent) -> &'static str {
 }
 
 /// Redacts a short text that is not part of a conversation: a name, a path, a word about a failure.
-pub(super) fn clean(text: &str) -> RedactedText {
+pub(crate) fn clean(text: &str) -> RedactedText {
     redact_text(text).value.one_line()
 }
 
 /// The state of a reader, as bytes; `None` if it is too long, so that its source is read from its beginning again.
-pub(super) fn cursor(state: &State) -> Option<Vec<u8>> {
+pub(crate) fn cursor(state: &State) -> Option<Vec<u8>> {
     let mut state = state.clone();
     state.session.each_text(|text| *text = clean(text).into());
     let json = serde_json::to_vec(&state).ok()?;

@@ -78,19 +78,29 @@ pub(crate) fn batch(id: &str, exchanges: Vec<transcript::Exchange>) -> HistoryBa
         ends_at: None,
         restarted: false,
         typed: false,
-        source: SourceRead {
-            agent: Agent::ClaudeCode,
-            key: format!("/home/me/.claude/projects/demo/{id}.jsonl"),
-            size: 1_000,
-            mtime: 5,
-            inode: 7,
-            head: None,
-            edge: None,
-            counts: transcript::Counts::default(),
-            state: Some(state),
-            standing: SourceState::Fresh,
-            error: None,
-        },
+        source: source(&format!("/home/me/.claude/projects/demo/{id}.jsonl"), &state),
+    }
+}
+
+/// A source that was read up to a state.
+fn source(key: &str, state: &State) -> Source {
+    Source {
+        id: Source::id_of("claude-code", key),
+        agent: clean("claude-code"),
+        key: clean(key),
+        session: None,
+        size: 1_000,
+        mtime: 5,
+        inode: 7,
+        offset: state.offset,
+        cursor: cursor(state),
+        head: None,
+        edge: None,
+        reader: transcript::READER_VERSION,
+        state: SourceState::Fresh,
+        unknown: 0,
+        malformed: 0,
+        error: None,
     }
 }
 
@@ -124,9 +134,9 @@ async fn events_of_history(service: &Service) -> Vec<Event> {
 fn titled(id: &str, title: &str, exchanges: Vec<transcript::Exchange>) -> HistoryBatch {
     let mut batch = batch(id, exchanges);
     batch.session.title = Some(title.to_owned());
-    if let Some(state) = &mut batch.source.state {
-        state.session.title = Some(title.to_owned());
-    }
+    let mut state = History::cursor(&batch.source).unwrap();
+    state.session.title = Some(title.to_owned());
+    batch.source.cursor = cursor(&state);
     batch
 }
 
@@ -164,13 +174,14 @@ fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
             let before = exported(&other).await;
             let mut typed = batch("s2", vec![exchange(0, &format!("prompt {}", word(20)), "")]);
             (typed.typed, typed.exchanges[0].first_id, typed.exchanges[0].last_id) = (true, None, None);
-            typed.source.key = "/home/me/.claude/history.jsonl#s2".to_owned();
+            let state = State::new(Agent::ClaudeCode, "s2");
+            typed.source = source("/home/me/.claude/history.jsonl#s2", &state);
             let mut known = typed.clone();
             let done = other.history.commit(typed).await.unwrap();
             assert_eq!((done.added, done.replaced, done.forgotten), (0, 0, 1));
             // Nor does it replace a session that an export brought.
             known.session.id = "fork".to_owned();
-            known.source.key = "/home/me/.claude/history.jsonl#fork".to_owned();
+            known.source = source("/home/me/.claude/history.jsonl#fork", &state);
             let done = other.history.commit(known).await.unwrap();
             assert_eq!((done.added, done.replaced), (0, 0));
             assert_eq!(exported(&other).await, before);
@@ -509,6 +520,29 @@ fn a_session_of_which_all_was_forgotten_leaves_no_row_when_it_is_imported_again(
         assert_eq!(exported(&service).await, kept);
         assert_eq!(service.history.session(&session("s1")).await.unwrap(), None);
         assert_eq!(service.history.session(&session("s2")).await.unwrap().unwrap().exchanges, 2);
+    });
+}
+
+#[test]
+fn an_import_that_ends_leaves_the_sessions_of_another_alone() {
+    with_service(async |service| {
+        service.history.commit(batch("s1", talk(0..2))).await.unwrap();
+        let lines = exported(&service).await;
+        let is_session = |line: &&String| line.contains("\"kind\":\"past_session\"");
+        let (sessions, rest): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| is_session(&line));
+        assert_eq!(sessions.len(), 1);
+        with_other(async |other| {
+            let [first, second] = [other.importing().await, other.importing().await];
+            other.import(&sessions, Run::Real).await.unwrap();
+            drop(first);
+            other.import_ended().await.unwrap();
+            assert_eq!(other.import(&rest, Run::Real).await.unwrap().skipped, []);
+            assert_eq!(exported(&other).await, lines);
+            drop(second);
+            other.import_ended().await.unwrap();
+            assert_eq!(exported(&other).await, lines);
+        })
+        .await;
     });
 }
 

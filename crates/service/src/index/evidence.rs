@@ -29,6 +29,8 @@ const GATHER: Duration = Duration::from_millis(500);
 
 /// How long a search waits for the index to be at the log's end.
 pub(crate) const WAIT: Duration = Duration::from_secs(60);
+/// How long a hint waits for that, because a search of memories waits for the hint.
+const HINT_WAIT: Duration = Duration::from_millis(200);
 
 /// The indexes of all evidence.
 #[derive(Clone)]
@@ -52,6 +54,8 @@ struct EvidenceIndex {
     following: tokio::sync::Mutex<()>,
     /// Whether a task is about to apply the changes so far.
     is_due: AtomicBool,
+    /// Hints do not wait for the index.
+    is_growing: AtomicBool,
 }
 
 impl EvidenceIndex {
@@ -67,6 +71,7 @@ impl EvidenceIndex {
             taken: AtomicU64::new(0),
             following: tokio::sync::Mutex::default(),
             is_due: AtomicBool::new(false),
+            is_growing: AtomicBool::new(false),
         }
     }
 
@@ -103,6 +108,11 @@ impl EvidenceIndexes {
     pub(crate) fn beside(base: &Base, memories: &Path) -> Self {
         let index = |of| Arc::new(EvidenceIndex::beside(memories, of));
         Self { base: base.clone(), history: index(Evidence::History), documents: index(Evidence::Documents) }
+    }
+
+    /// Notes whether much evidence of this kind is coming, so that its index lags behind all the time.
+    pub(crate) fn set_growing(&self, of: Evidence, is_growing: bool) {
+        self.evidence(of).is_growing.store(is_growing, Ordering::SeqCst);
     }
 
     /// What closes them. It blocks, and keeps no handle to the store.
@@ -151,7 +161,7 @@ impl EvidenceIndexes {
         self.base.tasks.spawn("indexing evidence", async move {
             tokio::select! {
                 () = stopping.cancelled() => return,
-                () = tokio::time::sleep(GATHER) => {}
+                () = tokio::time::sleep(GATHER) => indexes.base.traffic.give_way().await,
             }
             if let Err(error) = indexes.caught_up(of).await {
                 tracing::warn!(%error, of = of.name(), "an index did not catch up; the next search tries again");
@@ -170,6 +180,22 @@ impl EvidenceIndexes {
             Ok(Ok(index)) => index,
             Ok(Err(error)) => Err(broke_off(error)),
             Err(_) => Err(ServiceError::IndexBusy),
+        }
+    }
+
+    /// The index for a hint; `None` if it is not up to date soon. While it grows, it is taken as it is, if it is open: to
+    /// bring it up to date would hold up every search.
+    ///
+    /// # Errors
+    /// A failing store or index.
+    pub(crate) async fn for_hint(&self, of: Evidence) -> Result<Option<Arc<Index>>, ServiceError> {
+        let evidence = self.evidence(of);
+        if evidence.is_growing.load(Ordering::SeqCst) {
+            return Ok(lock(&evidence.index).clone());
+        }
+        match self.index(of, HINT_WAIT).await {
+            Err(ServiceError::IndexBusy) => Ok(None),
+            index => index.map(Some),
         }
     }
 
@@ -234,13 +260,17 @@ impl EvidenceIndexes {
         blocking(index, Index::flush).await
     }
 
-    /// Queries the index. If it turns out to be damaged, it is rebuilt.
-    pub(crate) async fn ask<T, F>(&self, of: Evidence, question: F) -> Result<T, ServiceError>
+    /// Queries an index that was just returned. If it turns out to be damaged, it is rebuilt.
+    pub(crate) async fn ask<T, F>(
+        &self,
+        of: Evidence,
+        index: Arc<Index>,
+        question: F,
+    ) -> Result<T, ServiceError>
     where
         T: Send + 'static,
         F: Fn(&Index) -> Result<T, LexicalError> + Send + Sync + Clone + 'static,
     {
-        let index = self.index(of, WAIT).await?;
         match blocking(&index, question.clone()).await {
             Err(ServiceError::Index(LexicalError::Damaged(reason))) => {
                 tracing::warn!(%reason, of = of.name(), "an index is damaged and is built anew");
@@ -292,7 +322,7 @@ impl EvidenceIndexes {
         of: Evidence,
         kept: &HashSet<SubjectId>,
     ) -> Result<Option<String>, ServiceError> {
-        let held = self.ask(of, Index::held).await?;
+        let held = self.ask(of, self.index(of, WAIT).await?, Index::held).await?;
         let missing = kept.iter().filter(|id| !held.contains_key(*id)).count();
         let mut ghosts = held.keys().filter(|id| !kept.contains(*id));
         Ok(match (missing, ghosts.next()) {

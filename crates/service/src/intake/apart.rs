@@ -1,19 +1,20 @@
 //! Two files of one session. The longer one counts; what only the other one has is not imported, and this says so.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use super::Intake;
 use super::{
     folders::Form,
     reading::{Fault, Reading},
-    state::Known,
-    take::{SourceProgress, Trouble, blocking},
+    take::{Trouble, blocking},
     walk::{Found, Stat},
 };
-use crate::{ServiceError, lock};
+use crate::{ServiceError, history::clean, lock};
 use cerebro_core::domain::{HistoryTombstone, SourceState, Timestamp, native_digest};
 use cerebro_core::text;
-use cerebro_transcript::{Agent, Counts};
 
 /// The words on a file whose session another file has, with all that is in this one.
 pub(super) const IN_ANOTHER: &str = "another file has the same session and more of it";
@@ -22,31 +23,17 @@ const IDS: usize = 200;
 
 /// The native ids of the first turns of a file's exchanges. Blocks.
 fn firsts_of(found: Found, now: Timestamp) -> Result<Vec<String>, Fault> {
-    let mut firsts = Vec::new();
-    let Some(mut reading) = Reading::open(found, None, now)? else { return Ok(firsts) };
-    loop {
-        let piece = reading.step()?;
-        firsts.extend(piece.batch.exchanges.into_iter().filter_map(|exchange| exchange.first_id));
-        if piece.is_last {
-            firsts.sort_unstable();
-            firsts.dedup();
-            return Ok(firsts);
-        }
-    }
-}
-
-impl Known {
-    /// The existing file that a session was read from, if it is another one.
-    pub(super) fn other_holder(&self, agent: Agent, session: &str, path: &Path) -> Option<PathBuf> {
-        let (other, _) = self.holders.get(&(agent, session.to_owned()))?;
-        (other != path && other.is_file()).then(|| other.clone())
-    }
+    let mut firsts = BTreeSet::new();
+    Reading::each_exchange(found, now, |exchange| firsts.extend(exchange.first_id))?;
+    Ok(firsts.into_iter().collect())
 }
 
 impl Intake {
-    /// The file that a session was read from before, if it is another one.
+    /// The existing file that a session was read from before, if it is another one.
     pub(super) fn other_holder(&self, found: &Found, session: &str) -> Option<PathBuf> {
-        lock(&self.state.known).as_ref()?.other_holder(found.agent, session, &found.path)
+        let known = lock(&self.state.known);
+        let (other, _) = known.as_ref()?.holders.get(&(found.agent, session.to_owned()))?;
+        (*other != found.path && other.is_file()).then(|| other.clone())
     }
 
     /// The words on a file that is left out because another one has its session. What only this one has is named in the
@@ -85,9 +72,7 @@ impl Intake {
         if let Some(mut source) =
             self.history.source(found.agent, &key).await?.filter(|_| words != IN_ANOTHER)
         {
-            let standing = SourceProgress::of(found.agent, &key, Counts::default());
-            let read = standing.read(None, SourceState::Excluded, Some(words));
-            (source.state, source.error) = (SourceState::Excluded, read.to_source().error);
+            (source.state, source.error) = (SourceState::Excluded, Some(clean(&words)));
             self.history.put_source(&source).await?;
         }
         Ok(())
@@ -152,6 +137,7 @@ mod tests {
         history::tests::{session, with_service},
         intake::{settings::HistorySettings, take::Pass},
     };
+    use cerebro_transcript::Agent;
 
     /// A transcript of one session, with some of its turns.
     fn turns(numbers: Range<u32>) -> String {

@@ -57,14 +57,8 @@ fn add(outline: &mut Outline, exchanges: &[Exchange]) {
 /// The outline of a whole file. Blocks.
 fn outline_of(found: Found, now: Timestamp) -> Result<Outline, Fault> {
     let mut outline = Outline::new();
-    let Some(mut reading) = Reading::open(found, None, now)? else { return Ok(outline) };
-    loop {
-        let piece = reading.step()?;
-        add(&mut outline, &piece.batch.exchanges);
-        if piece.is_last {
-            return Ok(outline);
-        }
-    }
+    Reading::each_exchange(found, now, |exchange| add(&mut outline, &[exchange]))?;
+    Ok(outline)
 }
 
 /// When a session diverged: its first exchange after the last one that another session has too.

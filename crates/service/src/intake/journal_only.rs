@@ -56,13 +56,9 @@ impl Intake {
             before = None;
         }
         loop {
-            let (back, piece) = blocking(move || {
-                let piece = reading.step();
-                (reading, piece)
-            })
-            .await?;
+            let (back, piece) = self.step(reading, pass).await?;
             reading = back;
-            let Piece { mut batch, cursor, is_last, .. } = piece?;
+            let Piece { mut batch, cursor, is_last, .. } = piece;
             self.place_in_folder(found, &mut batch, pass).await;
             let project = self.project_of(&batch.session, pass).await;
             if pass.excludes(&project, batch.session.cwd.as_deref(), &found.path) {
@@ -80,7 +76,6 @@ impl Intake {
                 return Ok(());
             }
             before = Some(cursor);
-            self.make_way().await;
         }
     }
 }

@@ -63,6 +63,7 @@ impl Intake {
             {
                 continue;
             }
+            self.give_way(pass, 0).await;
             let (back, read, head) = blocking(move || {
                 let read = database.session(&head);
                 (database, read, head)
@@ -84,7 +85,6 @@ impl Intake {
                     lock(&self.state.progress).failed(&at, &fault.to_string());
                 }
             }
-            self.make_way().await;
         }
         lock(&self.state.progress).bytes_done += found.stat.size;
         self.done_with(found, &left).await
@@ -119,7 +119,7 @@ impl Intake {
         let key = found.path.to_string_lossy();
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
         let read = standing.read(Some(&of_rows(found, "", "")), state, None);
-        self.history.put_source(&read.to_source()).await?;
+        self.history.put_source(&read).await?;
         Ok(Taken::Done(found.stat))
     }
 
@@ -158,17 +158,16 @@ impl Intake {
                 continue;
             }
             let batch = typed_batch(found.agent, &id, prompts);
-            let want = self.want_of(found, batch.session.cwd.clone(), pass).await;
             let ended = batch.session.ended.map(Timestamp::as_microsecond);
-            left.note(want);
-            if want != Want::Yes || ended.is_some_and(|at| at < pass.oldest) {
+            let is_wanted = self.is_wanted(found, batch.session.cwd.clone(), pass, &mut left).await;
+            if !is_wanted || ended.is_some_and(|at| at < pass.oldest) {
                 continue;
             }
             let project = self.project_of(&batch.session, pass).await;
             let standing =
                 SourceProgress { typed: true, ..SourceProgress::of(found.agent, &key, Counts::default()) };
+            self.give_way(pass, 0).await;
             self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None).await?;
-            self.make_way().await;
         }
         lock(&self.state.progress).bytes_done += end;
         self.done_with(found, &left).await

@@ -52,10 +52,7 @@ pub use state::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectO
 
 use std::sync::Arc;
 
-use crate::{
-    base::Base, documents::Documents, history::History, index::EvidenceIndexes, traffic::Traffic,
-    work::Journal,
-};
+use crate::{base::Base, documents::Documents, history::History, index::EvidenceIndexes, work::Journal};
 use state::IntakeState;
 
 /// The use cases of importing past sessions.
@@ -66,24 +63,17 @@ pub struct Intake {
     documents: Documents,
     history: History,
     journal: Journal,
-    traffic: Arc<Traffic>,
     state: Arc<IntakeState>,
 }
 
 impl Intake {
-    pub(crate) fn new(
-        history: &History,
-        documents: &Documents,
-        journal: &Journal,
-        traffic: &Arc<Traffic>,
-    ) -> Self {
+    pub(crate) fn new(history: &History, documents: &Documents, journal: &Journal) -> Self {
         Self {
             base: history.base.clone(),
             evidence: history.evidence.clone(),
             documents: documents.clone(),
             history: history.clone(),
             journal: journal.clone(),
-            traffic: Arc::clone(traffic),
             state: Arc::new(IntakeState::new(journal.retention().is_some())),
         }
     }

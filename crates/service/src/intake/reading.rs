@@ -19,7 +19,7 @@ use super::{
 };
 use cerebro_core::{domain::Timestamp, text::hex};
 use cerebro_transcript::{
-    Batch, State, cursor as cursor_cli, gemini_cli, limits::LINE_BYTES_MAX, read, read_to_end,
+    Batch, Exchange, State, cursor as cursor_cli, gemini_cli, limits::LINE_BYTES_MAX, read, read_to_end,
 };
 
 /// A longer file is not read.
@@ -179,9 +179,29 @@ impl Reading {
         }))
     }
 
+    /// Reads all exchanges of a file.
+    ///
+    /// # Errors
+    /// [`Fault`]
+    pub fn each_exchange(found: Found, now: Timestamp, mut each: impl FnMut(Exchange)) -> Result<(), Fault> {
+        let Some(mut reading) = Self::open(found, None, now)? else { return Ok(()) };
+        loop {
+            let piece = reading.step()?;
+            piece.batch.exchanges.into_iter().for_each(&mut each);
+            if piece.is_last {
+                return Ok(());
+            }
+        }
+    }
+
     /// Whether it is read from its beginning, and replaces what came from it before.
     pub fn restarted(&self) -> bool {
         self.restarted
+    }
+
+    /// About how many bytes the next step reads.
+    pub fn next_bytes(&self) -> u64 {
+        self.stat.size.saturating_sub(self.base).min(PIECE_BYTES as u64)
     }
 
     /// Reads the next piece.

@@ -2,10 +2,13 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
+
+use futures::FutureExt as _;
 
 use super::Intake;
 use super::{
@@ -15,7 +18,7 @@ use super::{
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
-use crate::{ServiceError, agent_slug, lock, looks, tasks::on_a_thread};
+use crate::{ServiceError, agent_slug, index::Evidence, lock, looks, tasks::on_a_thread};
 use cerebro_core::domain::SourceState;
 use cerebro_transcript::READER_VERSION;
 
@@ -29,10 +32,11 @@ const DEBOUNCE: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(60);
 /// How long a look at a file that a hook named may take.
 const NAMED_LOOK_MAX: Duration = Duration::from_secs(1);
-/// How long nobody must have called before the next batch, and how long it waits for that at most.
-const QUIET: Duration = Duration::from_millis(10);
-const QUIET_MAX: Duration = Duration::from_millis(100);
-const QUIET_POLL: Duration = Duration::from_millis(5);
+/// How much is read before the intake gives way to callers. The end of a transcript that has grown is shorter, so that
+/// what an agent has just said does not wait.
+const STRETCH_BYTES: u64 = 256 << 10;
+/// What a source counts for at least: its commit takes time however short it is.
+const SOURCE_BYTES_MIN: u64 = 64 << 10;
 
 /// The files that hooks named, as far as they exist and belong to an agent. A hook may name any path, also one on a disk
 /// that does not answer.
@@ -86,8 +90,13 @@ impl Intake {
                 // Half a batch is rolled back with its transaction, and the cursor says where to continue.
                 () = stop.cancelled() => return,
             };
-            lock(&self.state.progress).running = false;
+            self.set_running(false);
         }
+    }
+
+    fn set_running(&self, running: bool) {
+        lock(&self.state.progress).running = running;
+        self.evidence.set_growing(Evidence::History, running);
     }
 
     /// Serves requests until there are none. Imports that the store broke off wait for the next time.
@@ -97,11 +106,11 @@ impl Intake {
                 tokio::time::sleep(DEBOUNCE).await;
             }
             // Set before the request is taken, so that nobody who waits for it sees the task idle.
-            lock(&self.state.progress).running = self.is_taken_in();
+            self.set_running(self.is_taken_in());
             let mut wanted = std::mem::take(&mut *lock(&self.state.wanted));
-            let served = Box::pin(self.serve_wanted(&mut wanted)).await;
+            let served = AssertUnwindSafe(Box::pin(self.serve_wanted(&mut wanted))).catch_unwind().await;
             lock(&self.state.wanted).put_back(wanted.imports);
-            served?;
+            served.unwrap_or_else(|_| Err(ServiceError::BrokeOff { work: "taking sessions in" }))?;
         }
         Ok(())
     }
@@ -180,7 +189,7 @@ impl Intake {
         }
         let ordered = on_a_thread("a look at the sessions", move || walk::in_order(fresh)).await?;
         let mut pass = self.pass(request, oldest);
-        self.read_all(ordered, &mut pass).await
+        Box::pin(self.read_all(ordered, &mut pass)).await
     }
 
     async fn read_all(&self, mut files: Vec<Found>, pass: &mut Pass) -> Result<(), ServiceError> {
@@ -223,8 +232,8 @@ impl Intake {
                     progress.recovered(&found.path);
                 }
                 self.name_apart();
-                if let Taken::Done(stat) = taken {
-                    self.set_gate(found.path, stat);
+                if let (Taken::Done(stat), Some(known)) = (taken, lock(&self.state.known).as_mut()) {
+                    known.gates.insert(found.path, stat);
                 }
                 Ok(())
             }
@@ -308,27 +317,80 @@ impl Intake {
         Ok(())
     }
 
-    fn set_gate(&self, path: PathBuf, stat: Stat) {
-        if let Some(known) = lock(&self.state.known).as_mut() {
-            known.gates.insert(path, stat);
-        }
-    }
-
-    /// Gives way to callers for a moment.
-    pub(super) async fn make_way(&self) {
-        let begun = Instant::now();
-        tokio::task::yield_now().await;
-        while self.traffic.quiet() < QUIET && begun.elapsed() < QUIET_MAX {
-            tokio::time::sleep(QUIET_POLL).await;
+    /// Gives way to callers before the next piece of a source, if enough was read since the last time.
+    pub(super) async fn give_way(&self, pass: &mut Pass, next_bytes: u64) {
+        let next_bytes = next_bytes.max(SOURCE_BYTES_MIN);
+        pass.stretch += next_bytes;
+        if pass.stretch > STRETCH_BYTES {
+            self.base.traffic.give_way().await;
+            pass.stretch = next_bytes;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
-    use crate::{HistorySettings, Settings, use_cases::with_service};
-    use cerebro_core::domain::Timestamp;
+    use crate::{HistorySettings, Service, Settings, use_cases::with_service};
+    use cerebro_core::{
+        domain::{Project, Timestamp},
+        pace::YIELD_MAX,
+    };
+    use cerebro_transcript::Agent;
+
+    /// Runs a test over a service with one transcript, of at least `bytes`, that somebody asked to import. The first look at
+    /// its project panics if `panics` is set.
+    fn with_transcript(bytes: usize, panics: bool, test: impl AsyncFnOnce(Service)) {
+        let temp = tempfile::tempdir().unwrap();
+        let line = |kind: &str, text: &str| {
+            format!(
+                "{{\"type\":\"{kind}\",\"uuid\":\"{kind}\",\"sessionId\":\"s\",\"cwd\":\"/w\",\
+                 \"timestamp\":\"2026-01-02T03:04:05Z\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}}}}\n"
+            )
+        };
+        let text = line("user", "ask") + line("assistant", &"word ".repeat(bytes / 5)).as_str();
+        std::fs::write(temp.path().join("s.jsonl"), text).unwrap();
+        let place = TranscriptFolder { agent: Agent::ClaudeCode, root: temp.path().to_path_buf(), depth: 1 };
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let panics = AtomicBool::new(panics);
+            service.intake.set_options(HistoryOptions {
+                settings: Arc::new(HistorySettings::default),
+                places: vec![place],
+                project_of: Arc::new(move |_| {
+                    assert!(!panics.swap(false, Ordering::SeqCst), "a fault of the program");
+                    Box::pin(std::future::ready(Project::general()))
+                }),
+            });
+            let agents = vec![Agent::ClaudeCode];
+            let all = ImportRequest { agents, since: Some(Duration::ZERO), ..ImportRequest::default() };
+            service.intake.import(all).unwrap();
+            test(service).await;
+        });
+    }
+
+    #[test]
+    fn a_panic_ends_neither_the_task_nor_an_import() {
+        with_transcript(0, true, async |service| {
+            let broken = service.intake.serve().await;
+            assert!(matches!(broken, Err(ServiceError::BrokeOff { .. })), "{broken:?}");
+            assert!(service.intake.state.is_asked(), "the import waits for the next time");
+            service.intake.serve().await.unwrap();
+            assert_eq!(service.history.counts().await.unwrap().exchanges, 1);
+        });
+    }
+
+    #[test]
+    fn a_long_transcript_gives_way_to_calls_for_a_bounded_time() {
+        with_transcript(usize::try_from(2 * STRETCH_BYTES).unwrap(), false, async |service| {
+            let _call = service.busy();
+            let begun = Instant::now();
+            service.intake.serve().await.unwrap();
+            assert!(begun.elapsed() >= YIELD_MAX);
+            assert_eq!(service.history.counts().await.unwrap().exchanges, 1);
+        });
+    }
 
     #[test]
     fn an_import_that_the_store_broke_off_is_not_forgotten() {

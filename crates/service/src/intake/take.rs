@@ -15,9 +15,15 @@ use super::{
     state::HistoryOptions,
     walk::{Found, Stat},
 };
-use crate::{History, HistoryBatch, ServiceError, SourceRead, lock, work};
-use cerebro_core::domain::{Project, Source, SourceState};
-use cerebro_transcript::{Agent, Batch, Counts, Session};
+use crate::{
+    History, HistoryBatch, ServiceError, agent_slug,
+    history::{self, clean},
+    lock,
+    tasks::on_a_thread,
+    work,
+};
+use cerebro_core::domain::{Project, SessionId, Source, SourceState};
+use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION, Session};
 
 /// Exchanges of one transaction: so many fit, however long each is.
 const BATCH_EXCHANGES: usize = 120;
@@ -44,8 +50,10 @@ impl From<Fault> for Trouble {
 impl From<ServiceError> for Trouble {
     fn from(error: ServiceError) -> Self {
         match error {
-            // The transcript has something that cannot be stored; that is not the store's fault.
-            ServiceError::Invalid { .. } => Self::Source(Fault::Unknown(error.to_string())),
+            // The transcript has something that cannot be stored or prepared; that is not the store's fault.
+            ServiceError::Invalid { .. } | ServiceError::BrokeOff { .. } => {
+                Self::Source(Fault::Unknown(error.to_string()))
+            }
             error => Self::Store(error),
         }
     }
@@ -71,6 +79,7 @@ pub(super) enum Want {
 }
 
 /// The state of one pass over many sources.
+#[derive(Default)]
 pub(super) struct Pass {
     settings: HistorySettings,
     /// Only this project is wanted.
@@ -83,11 +92,13 @@ pub(super) struct Pass {
     pub(super) slugs: HashMap<String, Option<String>>,
     /// Whether the folders of all sessions are among them.
     pub(super) folders_known: bool,
+    /// How many bytes were read since the pass gave way to callers.
+    pub(super) stretch: u64,
 }
 
 impl Pass {
     pub(super) fn new(settings: HistorySettings, only: Option<Project>, oldest: i64) -> Self {
-        Self { settings, only, oldest, projects: HashMap::new(), slugs: HashMap::new(), folders_known: false }
+        Self { settings, only, oldest, ..Self::default() }
     }
 
     /// Whether sessions are imported without being asked for.
@@ -138,25 +149,33 @@ impl<'a> SourceProgress<'a> {
         Self { agent, key, counts, typed: false, restarted: false }
     }
 
+    /// The row of the source. Without a cursor, nothing of it could be read.
     pub(super) fn read(
         &self,
         cursor: Option<&Cursor>,
         standing: SourceState,
         error: Option<String>,
-    ) -> SourceRead {
+    ) -> Source {
         let stat = cursor.map(|cursor| cursor.stat).unwrap_or_default();
-        SourceRead {
-            agent: self.agent,
-            key: self.key.to_owned(),
+        let state = cursor.map(|cursor| &cursor.state);
+        let agent = agent_slug(self.agent);
+        Source {
+            id: Source::id_of(agent, self.key),
+            agent: clean(agent),
+            key: clean(self.key),
+            session: state.and_then(|state| SessionId::parse(&state.session.id).ok()),
             size: stat.size,
             mtime: stat.mtime,
             inode: stat.inode,
+            offset: state.map_or(0, |state| state.offset),
+            cursor: state.and_then(history::cursor),
             head: cursor.map(|cursor| cursor.head.clone()),
             edge: cursor.map(|cursor| cursor.edge.clone()),
-            state: cursor.map(|cursor| cursor.state.clone()),
-            counts: self.counts.clone(),
-            standing,
-            error,
+            reader: READER_VERSION,
+            state: standing,
+            unknown: self.counts.unknown.values().sum(),
+            malformed: self.counts.malformed + self.counts.oversized,
+            error: error.as_deref().map(clean),
         }
     }
 }
@@ -165,8 +184,7 @@ impl<'a> SourceProgress<'a> {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Trouble> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Trouble::Source(Fault::Unknown("its reader broke off".to_owned())))
+    Ok(on_a_thread("reading a transcript", work).await?)
 }
 
 fn cursor_of(source: &Source) -> Option<Cursor> {
@@ -197,13 +215,9 @@ impl Intake {
         let mut end = reading.restarted().then_some(0);
         let mut former = None;
         loop {
-            let (back, piece) = blocking(move || {
-                let piece = reading.step();
-                (reading, piece)
-            })
-            .await?;
+            let (back, piece) = self.step(reading, pass).await?;
             reading = back;
-            let Piece { mut batch, cursor, is_last, bytes } = piece?;
+            let Piece { mut batch, cursor, is_last, bytes } = piece;
             let counted = before.as_ref().map(|before| &before.state.counts);
             self.note_counts(found.agent, &key, counted, &batch.counts);
             standing.counts = batch.counts.clone();
@@ -215,7 +229,7 @@ impl Intake {
             if batch.session.id.is_empty() || is_silent {
                 // Nothing was said yet, so the prompts of its session may come from elsewhere.
                 let read = standing.read(Some(&cursor), SourceState::Fresh, None);
-                self.history.put_source(&Source { session: None, ..read.to_source() }).await?;
+                self.history.put_source(&Source { session: None, ..read }).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
                 let project = self.project_of(&batch.session, pass).await;
@@ -241,8 +255,17 @@ impl Intake {
                 return Ok(Taken::Done(cursor.stat));
             }
             before = Some(cursor);
-            self.make_way().await;
         }
+    }
+
+    /// Reads the next piece of a file, after it gave way to callers.
+    pub(super) async fn step(
+        &self,
+        mut reading: Reading,
+        pass: &mut Pass,
+    ) -> Result<(Reading, Piece), Trouble> {
+        self.give_way(pass, reading.next_bytes()).await;
+        Ok(blocking(move || reading.step().map(|piece| (reading, piece))).await??)
     }
 
     /// Skips a session that is not wanted, or that another file has.
@@ -264,7 +287,7 @@ impl Intake {
                 None => Some(IN_ANOTHER.to_owned()),
             },
         };
-        let mut source = standing.read(None, SourceState::Excluded, error).to_source();
+        let mut source = standing.read(None, SourceState::Excluded, error);
         // With its present state, so that it is not read again until it changes.
         (source.size, source.mtime, source.inode) = (found.stat.size, found.stat.mtime, cursor.stat.inode);
         self.history.put_source(&source).await?;
@@ -307,7 +330,7 @@ impl Intake {
             if is_last {
                 return Ok(());
             }
-            self.make_way().await;
+            self.base.traffic.give_way().await;
             left = rest;
         }
     }
@@ -370,16 +393,11 @@ impl Intake {
         let words = fault.to_string();
         lock(&self.state.progress).failed(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
-        let mut source = match self.history.source(found.agent, &key).await? {
-            Some(source) => source,
-            None => {
-                let standing = SourceProgress::of(found.agent, &key, Counts::default());
-                standing.read(None, SourceState::Failed, None).to_source()
-            }
-        };
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
-        source.error = standing.read(None, SourceState::Failed, Some(words)).to_source().error;
-        source.state = SourceState::Failed;
-        self.history.put_source(&source).await
+        let mut failed = standing.read(None, SourceState::Failed, Some(words));
+        if let Some(before) = self.history.source(found.agent, &key).await? {
+            failed = Source { state: failed.state, error: failed.error, ..before };
+        }
+        self.history.put_source(&failed).await
     }
 }

@@ -15,7 +15,7 @@ use futures::FutureExt as _;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{Jobs, WorkerState, queue::Queue};
-use crate::{ServiceError, base::Base, traffic::Traffic};
+use crate::{ServiceError, base::Base};
 use cerebro_core::domain::{Memory, MemoryId, Timestamp};
 use cerebro_core::pace::{self, Breaker};
 use cerebro_models::provider::ProviderError;
@@ -194,7 +194,6 @@ impl From<ProviderError> for JobError {
 #[derive(Clone)]
 pub(crate) struct Runner {
     pub(crate) base: Base,
-    pub(crate) traffic: Arc<Traffic>,
     pub(crate) jobs: Arc<Jobs>,
 }
 
@@ -215,7 +214,6 @@ impl Runner {
 /// What a handler works with: the store, the lease holder and the breaker.
 pub(crate) struct Context {
     pub(crate) base: Base,
-    traffic: Arc<Traffic>,
     jobs: Arc<Jobs>,
     /// The holder of the leases.
     pub(crate) owner: String,
@@ -229,10 +227,10 @@ pub(crate) struct Context {
 
 impl Context {
     fn new(runner: Runner, kind: JobKind) -> Self {
-        let Runner { base, traffic, jobs } = runner;
+        let Runner { base, jobs } = runner;
         let owner = format!("{}/{}", base.store.writer(), cerebro_core::domain::SessionId::random());
         let (breaker, begun) = (Breaker::default(), Instant::now());
-        Self { base, traffic, jobs, owner, kind, breaker, begun, usable_since: None }
+        Self { base, jobs, owner, kind, breaker, begun, usable_since: None }
     }
 
     pub(crate) fn queue(&self) -> &Queue {
@@ -260,14 +258,6 @@ impl Context {
     /// Ends a job.
     pub(crate) async fn end(&self, job: &Job) -> Result<(), ServiceError> {
         Ok(self.base.store.jobs().end(&self.owner, job).await?)
-    }
-
-    /// Waits until no caller is being served, within bounds.
-    pub(crate) async fn give_way(&self) {
-        let begun = Instant::now();
-        while let Some(wait) = pace::give_way(self.traffic.quiet(), begun.elapsed()) {
-            tokio::time::sleep(wait).await;
-        }
     }
 
     fn lease_end(&self) -> Timestamp {
@@ -388,7 +378,7 @@ impl<H: JobHandler> Loop<H> {
         };
         self.cx.usable_since.get_or_insert_with(|| self.cx.base.now());
         if H::GIVES_WAY {
-            self.cx.give_way().await;
+            self.cx.base.traffic.give_way().await;
         }
         let limit = if self.cx.breaker.is_trying() { 1 } else { at_once };
         let store = &self.cx.base.store;
@@ -432,7 +422,7 @@ impl<H: JobHandler> Loop<H> {
         let mut faults = 0;
         while !leased.is_empty() {
             if H::GIVES_WAY {
-                self.cx.give_way().await;
+                self.cx.base.traffic.give_way().await;
             }
             let step = self.step(&mut leased, &mut renewal).await;
             if H::KEEPS_ANSWERS

@@ -1,6 +1,6 @@
 //! Finding evidence.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::Recall;
 use crate::{
@@ -13,10 +13,8 @@ use cerebro_core::domain::{
     limits::{LIMIT_MAX, SEARCH_DEPTH_MAX},
 };
 use cerebro_core::recall::{Match, Signal, Weights};
-use cerebro_search::lexical::{Answer, Archived, Hit, Projects, Query};
+use cerebro_search::lexical::{Answer, Archived, Hit, Index, Projects, Query};
 
-/// How long a search of memories waits for an index of evidence.
-const HINT_WAIT: Duration = Duration::from_millis(200);
 /// How many of the nearest exchanges are considered, of all projects.
 const NEAR: usize = 50;
 /// How many passages of files that the asking agent loads anyway are skipped in one list.
@@ -87,19 +85,21 @@ impl Recall {
         of: Evidence,
         request: &EvidenceRequest,
     ) -> Result<Option<EvidenceFound>, ServiceError> {
-        self.found_in_evidence(of, request, WAIT, NEAR).await
+        if !self.evidence.has(of).await? {
+            return Ok(None);
+        }
+        // Before the semaphore's permit is taken: building the index may take long.
+        let index = self.evidence.index(of, WAIT).await?;
+        self.found_in_evidence(of, index, request, NEAR).await.map(Some)
     }
 
     async fn found_in_evidence(
         &self,
         of: Evidence,
+        index: Arc<Index>,
         request: &EvidenceRequest,
-        wait: Duration,
         near: usize,
-    ) -> Result<Option<EvidenceFound>, ServiceError> {
-        if !self.evidence.has(of).await? {
-            return Ok(None);
-        }
+    ) -> Result<EvidenceFound, ServiceError> {
         let mut fields = Fields::default();
         let own = if of == Evidence::Documents && request.reader.is_some() { OWN_MAX } else { 0 };
         // Memory files of a person are documents of every project.
@@ -118,15 +118,13 @@ impl Recall {
             weights: Weights::default().without(Signal::Meaning),
             ..Query::of(fields.query(&request.query)?, projects)
         };
-        // Before the semaphore's permit is taken: building the index may take long.
-        self.evidence.index(of, wait).await?;
         let _place = self.searches.acquire().await;
         let near = match of {
             Evidence::History if near > 0 => self.vectors.near_exchanges(&query.text, near).await?,
             _ => Arc::default(),
         };
         let Answer { mut hits, mut total, relaxed, figures } =
-            self.evidence.ask(of, move |index| index.search(&query, || Arc::clone(&near))).await?;
+            self.evidence.ask(of, index, move |index| index.search(&query, || Arc::clone(&near))).await?;
         let mut matched = match of {
             Evidence::History => figures.past_label(),
             Evidence::Documents => figures.label(),
@@ -140,11 +138,12 @@ impl Recall {
         }
         let shown = request.offset + request.limit;
         let more = total > shown && shown < SEARCH_DEPTH_MAX;
-        Ok(Some(EvidenceFound { hits, matched, relaxed, total, more, redacted: fields.redacted() }))
+        Ok(EvidenceFound { hits, matched, relaxed, total, more, redacted: fields.redacted() })
     }
 
     /// The best evidence of a kind for a question that no memory answers, if one matches strongly. `None` while the
-    /// index is being built, because a search of memories does not wait for it.
+    /// index is being built, because a search of memories does not wait for it. During an import of past sessions, what
+    /// has just been imported may be missing.
     ///
     /// # Errors
     /// As [`Self::search_evidence`].
@@ -165,15 +164,12 @@ impl Recall {
             limit: 1,
             offset: 0,
         };
-        let found = match self.found_in_evidence(of, &request, HINT_WAIT, 0).await {
-            Err(ServiceError::IndexBusy) => None,
-            found => found?,
-        };
-        let Some(found) = found.filter(|found| found.matched == Match::Strong) else { return Ok(None) };
-        Ok(found.hits.first().map(|best| EvidenceHint {
-            n: found.total,
-            id: of.id_of(best.id),
-            title: best.title.clone(),
-        }))
+        if !self.evidence.has(of).await? {
+            return Ok(None);
+        }
+        let Some(index) = self.evidence.for_hint(of).await? else { return Ok(None) };
+        let found = self.found_in_evidence(of, index, &request, 0).await?;
+        let best = found.hits.first().filter(|_| found.matched == Match::Strong);
+        Ok(best.map(|best| EvidenceHint { n: found.total, id: of.id_of(best.id), title: best.title.clone() }))
     }
 }

@@ -169,7 +169,7 @@ impl Embed {
             Look::More => return Ok(true),
             Look::Done => return Ok(false),
         };
-        cx.give_way().await;
+        cx.base.traffic.give_way().await;
         let Some(full) = store.exchanges().by_id(&id).await? else { return Ok(true) };
         let words = embedder.model().passage_words;
         let beginning = passage::of_text(&full.exchange.title, &full.text, words).into_iter().next();

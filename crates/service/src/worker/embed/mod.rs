@@ -294,7 +294,7 @@ async fn fill(worker: &Worker, cx: &Context, target: &StoredModel) -> Result<boo
         Fill::After(id) => Some(id),
     };
     cx.set(WorkerState::Working);
-    cx.give_way().await;
+    cx.base.traffic.give_way().await;
     let (last, queued) = cx.base.store.jobs().queue_missing(target, after.as_ref(), FILL_PAGE).await?;
     tracing::debug!(queued, "looked through a page of memories for missing vectors");
     *lock(&backfill.0) = last.map_or(Fill::Done, Fill::After);
