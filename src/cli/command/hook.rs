@@ -77,7 +77,7 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     let reached = tokio::time::timeout(REACH_MAX, reach(&home, agent, &event)).await;
     let Ok(Some(client)) = reached else {
         if config.work.enabled {
-            count_missed(&home, agent, &event);
+            count_missed(&home, agent, &event, None);
         }
         return None;
     };
@@ -101,13 +101,14 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     said
 }
 
-/// Counts an event that could not be reported to the journal, unless the transcript reports it.
-fn count_missed(home: &Home, agent: Agent, event: &Event) {
+/// Counts an event that could not be reported to the journal, unless the transcript reports it. `once` is its key if it may
+/// have arrived.
+fn count_missed(home: &Home, agent: Agent, event: &Event, once: Option<&str>) {
     let has_work = |report: &StepReport| report.steps.iter().any(|step| *step != Step::Connected);
     let is_lost = event.report.as_ref().is_some_and(has_work) && !has_transcript(agent, event);
     if is_lost {
         // A failure here is ignored: a hook has no place to report it.
-        let _ = missed::note(home.root(), &event.session, Timestamp::now());
+        let _ = missed::note(home.root(), &event.session, Timestamp::now(), once);
     }
 }
 
@@ -178,23 +179,42 @@ async fn journal(reporter: &Reporter, event: &Event) {
     if let Some(found) = looked.await {
         (report, commit) = found;
     }
-    let missed = missed::take(reporter.home.root(), &event.session);
     // A transcript may begin after the first prompt.
     if has_transcript(reporter.agent, event) {
         // It has what was too long for a hook.
         report.steps.retain(|step| !matches!(step, Step::Gap { .. }));
-    } else {
-        report.steps.extend(missed.as_ref().and_then(missed::Taken::step));
     }
-    let recorded = send(reporter, event, &report, commit).await;
-    // The daemon was killed meanwhile. What it wrote down just before, the event or the gap, is counted once too often.
-    if matches!(recorded, Err(CallError::Gone)) && reporter.has_journal {
-        count_missed(&reporter.home, reporter.agent, event);
+    // What the agent gives no id is recognised by this process.
+    let own = || format!("hook:{}:{}", Timestamp::now().as_nanosecond(), std::process::id());
+    let once = report.once.get_or_insert_with(own).clone();
+    match send(reporter, event, &report, commit).await {
+        Ok(recorded) => {
+            tracing::debug!(once, recorded, "reported to the journal");
+            // Otherwise the journal is off, slow or not begun, or it has the event from another hook.
+            if recorded > 0 {
+                report_missed(reporter, event).await;
+            }
+        }
+        Err(CallError::Gone) if reporter.has_journal => {
+            count_missed(&reporter.home, reporter.agent, event, Some(&once));
+        }
+        Err(_) => {}
     }
-    match missed {
-        Some(missed) if matches!(recorded, Ok(1..)) => missed.done(),
-        Some(missed) => missed.give_back(),
-        None => {}
+}
+
+/// Reports what earlier hooks of the session could not report, unless its transcript has it.
+async fn report_missed(reporter: &Reporter, event: &Event) {
+    for missed in missed::take(reporter.home.root(), &event.session) {
+        if !has_transcript(reporter.agent, event) {
+            for gap in missed.gaps() {
+                // What the daemon answers, it has recorded or counts. Otherwise the next hook reports it again.
+                let sent = send(reporter, event, &gap, None).await;
+                if matches!(sent, Err(CallError::Gone | CallError::Timeout(_))) {
+                    return;
+                }
+            }
+        }
+        missed.done();
     }
 }
 
@@ -214,9 +234,7 @@ async fn send(
         "steps": report.steps, "once": report.once, "ago_ms": ago, "directory": directory, "commit": commit,
         "transcript": event.transcript.as_ref().map(|path| path.to_string_lossy()),
     });
-    let recorded = reporter.call(of::HookStep, arguments).await?.recorded;
-    tracing::debug!(once = report.once, recorded, "reported to the journal");
-    Ok(recorded.unwrap_or(0))
+    Ok(reporter.call(of::HookStep, arguments).await?.recorded.unwrap_or(0))
 }
 
 /// Whether Gemini CLI has compacted the conversation since the last check, which no hook reports. It is checked only
