@@ -83,7 +83,13 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
     let taken = in_hand.as_ref().map_or(0, |text| text.len() + 2);
     let max_bytes = request.max_bytes.saturating_sub(taken).max(CONTEXT_BYTES_MIN);
     let request = ContextRequest { max_bytes, ..request };
-    let gathered = call.service.recall.context(&call.caller, &request).await?;
+    let mut gathered = call.service.recall.context(&call.caller, &request).await?;
+    if let Some(work) = call.arguments.work_id("work")?
+        && let Ok(hinted) = call.service.journal.show(&work_ops::actor(call, None), &work).await
+        && let Some(session) = hinted.work.session
+    {
+        gathered.without_last_request_of(&session);
+    }
     let context = freshness::marked(call, gathered).await?.written(&request);
     let is_empty = context.sessions + context.prompts + context.memories == 0;
     let parts: Vec<String> = in_hand.into_iter().chain((!is_empty).then_some(context.text)).collect();

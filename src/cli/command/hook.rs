@@ -88,7 +88,7 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
         journal(&reporter, &event).await;
         said
     } else {
-        let hint = if was_compacted { hint(&reporter, &event, "compact").await } else { None };
+        let hint = if was_compacted { hint(&reporter, &event, "compact").await.1 } else { None };
         // Neither waits for the other: what belongs to the session must not suffer from the journal.
         tokio::join!(carry_out(&reporter, &event), journal(&reporter, &event));
         hint.map(|hint| hook::answer(agent, name, &hint))
@@ -310,12 +310,12 @@ fn has_died(home: &Home) -> bool {
 /// The context for a new session in the agent's format, within the bound on its written form: unfinished work of
 /// earlier sessions, then the project's context.
 async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<String> {
-    let hint = hint(reporter, event, &event.source).await;
+    let (work, hint) = hint(reporter, event, &event.source).await;
     let transcript = event.transcript.as_ref().filter(|_| event.source == "compact");
     let transcript = transcript.map(|path| path.to_string_lossy());
     let mut max_bytes = CONTEXT_BYTES - hint.as_ref().map_or(0, String::len);
     for _ in 0..CONTEXT_TRIES {
-        let arguments = json!({ "max_bytes": max_bytes, "transcript": transcript });
+        let arguments = json!({ "max_bytes": max_bytes, "transcript": transcript, "work": work });
         let stored = reporter.ask(of::HookContext, arguments).await.and_then(|answer| answer.text);
         let parts: Vec<&str> = hint.as_deref().into_iter().chain(stored.as_ref().map(Text::raw)).collect();
         if parts.is_empty() {
@@ -330,11 +330,11 @@ async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<Strin
     None
 }
 
-/// What is unfinished, checked against the files as they are now.
-async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String> {
-    let found = reporter.ask(of::HookHint, json!({ "source": source })).await?;
+/// The work that is unfinished and what the agent is shown of it, checked against the files as they are now.
+async fn hint(reporter: &Reporter, event: &Event, source: &str) -> (Option<String>, Option<String>) {
+    let found = reporter.ask(of::HookHint, json!({ "source": source })).await.unwrap_or_default();
     let Hint { work, directory, files: paths, text } = found;
-    let text = text?;
+    let Some(text) = text else { return (None, None) };
     // It may have been done in another worktree than the one in which this session begins.
     let folder = directory.map(PathBuf::from).or_else(|| event.cwd.clone());
     let looked = look(move || {
@@ -342,8 +342,8 @@ async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String
         (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(worktree::commit))
     });
     // If the file system does not answer, the hint is shown unchecked.
-    let Some((files, commit)) = looked.await else { return Some(text.raw().to_owned()) };
+    let Some((files, commit)) = looked.await else { return (work, Some(text.raw().to_owned())) };
     let arguments = json!({ "source": source, "work": work, "files": files, "commit": commit });
     let checked = reporter.ask(of::HookHint, arguments).await.and_then(|checked| checked.text);
-    Some(checked.unwrap_or(text).raw().to_owned())
+    (work, Some(checked.unwrap_or(text).raw().to_owned()))
 }
