@@ -1,7 +1,9 @@
 //! Counts the events that hooks could not report because no daemon answered: how many and when, never what.
 //!
 //! The next hook of the session that reaches a daemon reports them as a gap. Each session has one file in the home,
-//! with one line per event. Concurrent hooks can append to it without waiting for each other.
+//! with one line per event. Concurrent hooks can append to it without waiting for each other. The file is renamed before
+//! it is reported and removed afterwards. A hook that is killed in between leaves it to the next one, which reports the
+//! same gap under the same key.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -13,19 +15,21 @@ use cerebro_core::text::hex;
 use cerebro_ledger::Step;
 use sha2::{Digest, Sha256};
 
+use super::StepReport;
+
 /// The folder of the files, in the home.
 pub const FOLDER: &str = "missed";
-/// Most sessions with such a file, and how long the file of a session that never came back is stored.
+/// Most files, and how long the file of a session that never came back is stored.
 const FILES_MAX: usize = 64;
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Largest file: about 4,600 events. Further ones are not counted.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Records that an event of a session could not be reported.
+/// Records that an event of a session could not be reported. If it may have arrived nevertheless, `once` is its key.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
+pub fn note(home: &Path, session: &str, now: Timestamp, once: Option<&str>) -> io::Result<()> {
     let folder = home.join(FOLDER);
     fs::create_dir_all(&folder)?;
     let path = path_of(home, session);
@@ -35,7 +39,8 @@ pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
     // Appended, so that no line of a concurrent hook is lost. Not synced, because it is only a count.
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     if file.metadata()?.len() < FILE_BYTES_MAX {
-        file.write_all(format!("{}\n", now.as_millisecond()).as_bytes())?;
+        let key = once.map(|once| format!(" {once}")).unwrap_or_default();
+        file.write_all(format!("{}{key}\n", now.as_millisecond()).as_bytes())?;
     }
     Ok(())
 }
@@ -53,93 +58,104 @@ fn has_room(folder: &Path) -> io::Result<bool> {
     Ok(files.len() - old.len() < FILES_MAX)
 }
 
-/// Takes a session's missed events out of its file. The caller must call [`Taken::done`] or [`Taken::give_back`].
-pub fn take(home: &Path, session: &str) -> Option<Taken> {
+/// Takes a session's missed events, those included that an earlier hook took and did not report to the end. Concurrent
+/// hooks may take the same: the journal recognises a gap that it has.
+pub fn take(home: &Path, session: &str) -> Vec<Missed> {
     let path = path_of(home, session);
-    let claimed = path.with_extension(std::process::id().to_string());
-    // Of two concurrent hooks, only one succeeds.
-    fs::rename(&path, &claimed).ok()?;
-    let text = fs::read_to_string(&claimed).unwrap_or_default();
-    Some(Taken { path, claimed, text })
+    // It fails where nothing was missed since.
+    let _ = fs::rename(&path, path.with_extension(Timestamp::now().as_nanosecond().to_string()));
+    let is_taken = |file: &PathBuf| file.extension().is_some() && file.file_stem() == path.file_name();
+    let files = fs::read_dir(home.join(FOLDER)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let missed = |file: PathBuf| Missed { text: fs::read_to_string(&file).unwrap_or_default(), file };
+    files.filter(is_taken).map(missed).collect()
 }
 
 fn path_of(home: &Path, session: &str) -> PathBuf {
     home.join(FOLDER).join(hex(&Sha256::digest(session)[..16]))
 }
 
-/// Missed events that one hook has taken and will report.
+/// Missed events, in a file to which nothing is added any more.
 #[derive(Debug)]
-pub struct Taken {
-    path: PathBuf,
-    claimed: PathBuf,
+pub struct Missed {
+    file: PathBuf,
     text: String,
 }
 
-impl Taken {
-    /// The gap as a step; `None` if the file has no valid lines.
-    pub fn step(&self) -> Option<Step> {
-        let moments: Vec<i64> = self.text.lines().filter_map(|line| line.parse().ok()).collect();
-        let at = |moment: Option<&i64>| Timestamp::from_millisecond(*moment?).ok();
-        Some(Step::Gap {
-            from: at(moments.iter().min())?,
-            to: at(moments.iter().max())?,
-            count: Some(moments.len() as u64),
-            reason: "no daemon answered".to_owned(),
-            filled: false,
-        })
+impl Missed {
+    /// The gaps to report, without lines that are not valid: one for all events that did not arrive, and one for each that
+    /// may have arrived. That one has the key of the event, so that it is a repetition if the event did.
+    pub fn gaps(&self) -> Vec<StepReport> {
+        let lines = self.text.lines().filter_map(|line| {
+            let (moment, once) = line.split_once(' ').unwrap_or((line, ""));
+            Some((Timestamp::from_millisecond(moment.parse().ok()?).ok()?, once))
+        });
+        let (away, unknown): (Vec<_>, Vec<_>) = lines.partition(|(_, once)| once.is_empty());
+        let mut gaps: Vec<StepReport> = unknown.iter().filter_map(|(at, once)| gap(&[*at], once)).collect();
+        let moments: Vec<Timestamp> = away.into_iter().map(|(at, _)| at).collect();
+        let name = self.file.extension().unwrap_or_default().to_string_lossy();
+        gaps.extend(gap(&moments, &format!("missed:{name}")));
+        gaps
     }
 
     /// Removes them, because they were reported.
     pub fn done(self) {
-        // If this fails, the file is removed when it is old.
-        let _ = fs::remove_file(&self.claimed);
+        // If this fails, they are reported again, which changes nothing.
+        let _ = fs::remove_file(&self.file);
     }
+}
 
-    /// Returns them to the file, because they could not be reported. The next hook takes them together with newer ones.
-    pub fn give_back(self) {
-        let put = || -> io::Result<()> {
-            let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
-            // Newer ones may be in it by now. Those that have no room are not counted.
-            let room = FILE_BYTES_MAX.saturating_sub(file.metadata()?.len());
-            let fits = usize::try_from(room).unwrap_or(usize::MAX).min(self.text.len());
-            let end =
-                self.text.as_bytes()[..fits].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            file.write_all(&self.text.as_bytes()[..end])
-        };
-        if put().is_ok() {
-            self.done();
-        }
-    }
+/// The gap of some events, under a key; `None` if there are no events.
+fn gap(moments: &[Timestamp], once: &str) -> Option<StepReport> {
+    let gap = Step::Gap {
+        from: *moments.iter().min()?,
+        to: *moments.iter().max()?,
+        count: Some(moments.len() as u64),
+        reason: "no daemon answered".to_owned(),
+        filled: false,
+    };
+    Some(StepReport { steps: vec![gap], once: Some(once.to_owned()) })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn at(milliseconds: i64) -> Timestamp {
         Timestamp::from_millisecond(milliseconds).unwrap()
     }
 
+    fn gaps(home: &Path) -> Vec<StepReport> {
+        take(home, "s").iter().flat_map(Missed::gaps).collect()
+    }
+
     #[test]
-    fn what_was_missed_is_handed_over_once() {
+    fn what_was_missed_is_reported_under_one_key_until_it_is_done() {
         let temp = tempfile::tempdir().unwrap();
         let home = temp.path();
-        assert!(take(home, "s").is_none());
-        for moment in [3_000, 1_000, 2_000] {
-            note(home, "s", at(moment)).unwrap();
-        }
-        note(home, "another", at(9_000)).unwrap();
-        let taken = take(home, "s").unwrap();
-        assert!(take(home, "s").is_none(), "one hook has it");
-        note(home, "s", at(4_000)).unwrap();
-        taken.give_back();
-        let taken = take(home, "s").unwrap();
-        let Some(Step::Gap { from, to, count: Some(4), filled: false, .. }) = taken.step() else {
-            panic!("{taken:?}");
+        assert_eq!(gaps(home), []);
+        note(home, "s", at(3_000), None).unwrap();
+        note(home, "s", at(2_000), Some("ran:c 1")).unwrap();
+        note(home, "s", at(1_000), None).unwrap();
+        note(home, "another", at(9_000), None).unwrap();
+        let first = gaps(home);
+        let said = |gap: &StepReport| match gap.steps[..] {
+            [Step::Gap { from, to, count, filled: false, .. }] => (from, to, count),
+            _ => panic!("{gap:?}"),
         };
-        assert_eq!((from, to), (at(1_000), at(4_000)));
-        taken.done();
-        assert!(take(home, "s").is_none());
+        assert_eq!(
+            (said(&first[0]), first[0].once.as_deref()),
+            ((at(2_000), at(2_000), Some(1)), Some("ran:c 1"))
+        );
+        assert_eq!((said(&first[1]), first.len()), ((at(1_000), at(3_000), Some(2)), 2));
+        // That hook was killed: the next one reports the same again, and what was missed since.
+        note(home, "s", at(4_000), None).unwrap();
+        let second = gaps(home);
+        assert!(first.iter().all(|gap| second.contains(gap)), "{second:?}");
+        assert_eq!(second.iter().map(|gap| gap.once.clone()).collect::<BTreeSet<_>>().len(), 3);
+        take(home, "s").into_iter().for_each(Missed::done);
+        assert_eq!(gaps(home), []);
         assert_eq!(fs::read_dir(home.join(FOLDER)).unwrap().count(), 1, "the other session's");
     }
 
@@ -148,29 +164,21 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let home = temp.path();
         for n in 0..=FILES_MAX {
-            note(home, &format!("s{n}"), at(1)).unwrap();
+            note(home, &format!("s{n}"), at(1), None).unwrap();
         }
         assert_eq!(fs::read_dir(home.join(FOLDER)).unwrap().count(), FILES_MAX);
-        assert!(take(home, &format!("s{FILES_MAX}")).is_none());
+        assert!(take(home, &format!("s{FILES_MAX}")).is_empty());
         // An old file is removed to make room.
         let old = fs::File::options().write(true).open(path_of(home, "s0")).unwrap();
         old.set_modified(std::time::SystemTime::now() - 2 * AGE_MAX).unwrap();
-        note(home, &format!("s{FILES_MAX}"), at(1)).unwrap();
-        assert!(take(home, &format!("s{FILES_MAX}")).is_some() && take(home, "s0").is_none());
+        note(home, &format!("s{FILES_MAX}"), at(1), None).unwrap();
+        assert!(!take(home, &format!("s{FILES_MAX}")).is_empty() && take(home, "s0").is_empty());
 
         let long = "1\n".repeat(usize::try_from(FILE_BYTES_MAX).unwrap() / 2);
         fs::write(path_of(home, "s1"), &long).unwrap();
-        note(home, "s1", at(1)).unwrap();
+        note(home, "s1", at(1), None).unwrap();
         assert_eq!(fs::metadata(path_of(home, "s1")).unwrap().len(), FILE_BYTES_MAX);
-        // Also if it is taken and given back, and others are noted meanwhile.
-        take(home, "s2").unwrap().done();
-        let taken = take(home, "s1").unwrap();
-        note(home, "s1", at(123)).unwrap();
-        taken.give_back();
-        let text = fs::read_to_string(path_of(home, "s1")).unwrap();
-        assert!(text.starts_with("123\n1\n") && text.ends_with("\n1\n"), "{text}");
-        assert_eq!(text.len() as u64, FILE_BYTES_MAX);
-        fs::write(path_of(home, "s2"), "nonsense\n").unwrap();
-        assert!(take(home, "s2").unwrap().step().is_none());
+        fs::write(path_of(home, "s"), "nonsense\n").unwrap();
+        assert_eq!(gaps(home), []);
     }
 }

@@ -23,7 +23,7 @@ use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYT
 use cerebro_core::taint;
 use cerebro_ledger::{SeenFile, Step, Unfinished, Work, World};
 use cerebro_ledger::{limits::HINT_BYTES, work::UNTITLED};
-use cerebro_service::work::{Actor, Happening, ShownWork, Target, WorkFilter, WorkQuery, reported};
+use cerebro_service::work::{Actor, Happening, Reporter, ShownWork, Target, WorkFilter, WorkQuery, reported};
 use cerebro_service::{ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// Smallest context for a hook's output, in bytes.
@@ -83,7 +83,13 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
     let taken = in_hand.as_ref().map_or(0, |text| text.len() + 2);
     let max_bytes = request.max_bytes.saturating_sub(taken).max(CONTEXT_BYTES_MIN);
     let request = ContextRequest { max_bytes, ..request };
-    let gathered = call.service.recall.context(&call.caller, &request).await?;
+    let mut gathered = call.service.recall.context(&call.caller, &request).await?;
+    if let Some(work) = call.arguments.work_id("work")?
+        && let Ok(hinted) = call.service.journal.show(&work_ops::actor(call, None), &work).await
+        && let Some(session) = hinted.work.session
+    {
+        gathered.without_last_request_of(&session);
+    }
     let context = freshness::marked(call, gathered).await?.written(&request);
     let is_empty = context.sessions + context.prompts + context.memories == 0;
     let parts: Vec<String> = in_hand.into_iter().chain((!is_empty).then_some(context.text)).collect();
@@ -142,10 +148,9 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
     let steps = reported.filter_map(|step| serde_json::from_value::<Step>(step).ok()).filter(is_of_hooks);
     let mut happened: Vec<Happening> = steps
         .enumerate()
-        .map(|(n, step)| Happening {
-            once: once.as_ref().map(|once| reported::nth(once, n)),
-            ago,
-            ..Happening::from(step)
+        .map(|(n, step)| {
+            let once = once.as_ref().map(|once| reported::nth(once, n));
+            Happening { step, once, ago, by: Reporter::Hook }
         })
         .collect();
     if let Some(transcript) = call.arguments.text("transcript")? {
@@ -167,7 +172,7 @@ pub(super) async fn step(call: &mut Call) -> AnswerTo<of::HookStep> {
         // A report that arrives after that of the end.
         _ => is_over,
     });
-    let appended = call.service.journal.append_reported(&actor, Target::Session, happened).await?;
+    let appended = call.service.journal.append(&actor, Target::Session, happened).await?;
     if is_over {
         call.service.journal.close_if_over(&call.caller, &actor).await?;
         // Nobody is at work in it any more.
@@ -203,7 +208,7 @@ fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Optio
         commit,
         steps: Vec::new(),
     };
-    Some(Happening { once: Some("begun".to_owned()), ..Happening::from(step) })
+    Some(Happening { once: Some("begun".to_owned()), by: Reporter::Hook, ..Happening::from(step) })
 }
 
 /// Whether a hook may report this step. A step that the journal derives is not accepted from outside.

@@ -122,6 +122,7 @@ fn the_next_session_is_given_what_a_killed_agent_left() {
     for agent in ["codex", "claude-code", "gemini-cli"] {
         let text = context_at_start(&home, agent, &format!("next-{agent}"), "startup");
         assert_names_all(&text);
+        assert_eq!(text.matches("Now do the PEM case, keep the API").count(), 1, "said once: {text}");
         assert!(text.starts_with("<cerebro-context>"), "{text}");
         let hint = text.trim_start_matches("<cerebro-context>\n").split("\n\n").next().unwrap();
         assert!(hint.len() <= HINT_MAX, "{} bytes: {hint}", hint.len());

@@ -358,11 +358,7 @@ fn effects(state: &State, world: &World, max: usize) -> Vec<String> {
         other.effects.iter().map(move |intent| (intent, format!(", in work {}", other.id)))
     });
     let mut all: Vec<(&IntentState, String)> = own.chain(others).collect();
-    all.sort_by_key(|(intent, _)| match intent.repeat {
-        Repeat::Never => 0,
-        Repeat::Check => 1,
-        Repeat::Safe => 2,
-    });
+    all.sort_by_key(|(intent, _)| std::cmp::Reverse(intent.repeat));
     let line = |(intent, place): &(&IntentState, String)| {
         let rule = match intent.repeat {
             Repeat::Safe => "may be repeated under its key",

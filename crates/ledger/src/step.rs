@@ -32,8 +32,8 @@ pub enum Standing {
     Dropped,
 }
 
-/// What to do about an effect whose outcome is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What to do about an effect whose outcome is unknown, from the least to the most careful.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {
     /// It may be done again under the same key.

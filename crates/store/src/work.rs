@@ -547,6 +547,20 @@ impl<'a> Works<'a> {
         Ok(WorkList::of(rows, limit))
     }
 
+    /// The same by pages, each of at most `limit`: `before` moves on with each, and is `None` after the last one.
+    pub async fn latest_page(
+        self,
+        live: bool,
+        project: Option<&Project>,
+        before: &mut Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Option<Vec<StoredWork>>, StoreError> {
+        let Some(moment) = *before else { return Ok(None) };
+        let page = self.latest(live, project, moment, limit).await?;
+        *before = page.readable.last().filter(|_| !page.is_last).map(|last| last.work.active_at);
+        Ok(Some(page.readable))
+    }
+
     /// All pieces of work of a project, in any state.
     pub async fn of_project(self, project: &Project, limit: usize) -> Result<WorkList, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);

@@ -77,7 +77,7 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     let reached = tokio::time::timeout(REACH_MAX, reach(&home, agent, &event)).await;
     let Ok(Some(client)) = reached else {
         if config.work.enabled {
-            count_missed(&home, agent, &event);
+            count_missed(&home, agent, &event, None);
         }
         return None;
     };
@@ -88,7 +88,7 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
         journal(&reporter, &event).await;
         said
     } else {
-        let hint = if was_compacted { hint(&reporter, &event, "compact").await } else { None };
+        let hint = if was_compacted { hint(&reporter, &event, "compact").await.1 } else { None };
         // Neither waits for the other: what belongs to the session must not suffer from the journal.
         tokio::join!(carry_out(&reporter, &event), journal(&reporter, &event));
         hint.map(|hint| hook::answer(agent, name, &hint))
@@ -101,13 +101,14 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     said
 }
 
-/// Counts an event that could not be reported to the journal, unless the transcript reports it.
-fn count_missed(home: &Home, agent: Agent, event: &Event) {
+/// Counts an event that could not be reported to the journal, unless the transcript reports it. `once` is its key if it may
+/// have arrived.
+fn count_missed(home: &Home, agent: Agent, event: &Event, once: Option<&str>) {
     let has_work = |report: &StepReport| report.steps.iter().any(|step| *step != Step::Connected);
     let is_lost = event.report.as_ref().is_some_and(has_work) && !has_transcript(agent, event);
     if is_lost {
         // A failure here is ignored: a hook has no place to report it.
-        let _ = missed::note(home.root(), &event.session, Timestamp::now());
+        let _ = missed::note(home.root(), &event.session, Timestamp::now(), once);
     }
 }
 
@@ -178,23 +179,42 @@ async fn journal(reporter: &Reporter, event: &Event) {
     if let Some(found) = looked.await {
         (report, commit) = found;
     }
-    let missed = missed::take(reporter.home.root(), &event.session);
     // A transcript may begin after the first prompt.
     if has_transcript(reporter.agent, event) {
         // It has what was too long for a hook.
         report.steps.retain(|step| !matches!(step, Step::Gap { .. }));
-    } else {
-        report.steps.extend(missed.as_ref().and_then(missed::Taken::step));
     }
-    let recorded = send(reporter, event, &report, commit).await;
-    // The daemon was killed meanwhile. What it wrote down just before, the event or the gap, is counted once too often.
-    if matches!(recorded, Err(CallError::Gone)) && reporter.has_journal {
-        count_missed(&reporter.home, reporter.agent, event);
+    // What the agent gives no id is recognised by this process.
+    let own = || format!("hook:{}:{}", Timestamp::now().as_nanosecond(), std::process::id());
+    let once = report.once.get_or_insert_with(own).clone();
+    match send(reporter, event, &report, commit).await {
+        Ok(recorded) => {
+            tracing::debug!(once, recorded, "reported to the journal");
+            // Otherwise the journal is off, slow or not begun, or it has the event from another hook.
+            if recorded > 0 {
+                report_missed(reporter, event).await;
+            }
+        }
+        Err(CallError::Gone) if reporter.has_journal => {
+            count_missed(&reporter.home, reporter.agent, event, Some(&once));
+        }
+        Err(_) => {}
     }
-    match missed {
-        Some(missed) if matches!(recorded, Ok(1..)) => missed.done(),
-        Some(missed) => missed.give_back(),
-        None => {}
+}
+
+/// Reports what earlier hooks of the session could not report, unless its transcript has it.
+async fn report_missed(reporter: &Reporter, event: &Event) {
+    for missed in missed::take(reporter.home.root(), &event.session) {
+        if !has_transcript(reporter.agent, event) {
+            for gap in missed.gaps() {
+                // What the daemon answers, it has recorded or counts. Otherwise the next hook reports it again.
+                let sent = send(reporter, event, &gap, None).await;
+                if matches!(sent, Err(CallError::Gone | CallError::Timeout(_))) {
+                    return;
+                }
+            }
+        }
+        missed.done();
     }
 }
 
@@ -214,9 +234,7 @@ async fn send(
         "steps": report.steps, "once": report.once, "ago_ms": ago, "directory": directory, "commit": commit,
         "transcript": event.transcript.as_ref().map(|path| path.to_string_lossy()),
     });
-    let recorded = reporter.call(of::HookStep, arguments).await?.recorded;
-    tracing::debug!(once = report.once, recorded, "reported to the journal");
-    Ok(recorded.unwrap_or(0))
+    Ok(reporter.call(of::HookStep, arguments).await?.recorded.unwrap_or(0))
 }
 
 /// Whether Gemini CLI has compacted the conversation since the last check, which no hook reports. It is checked only
@@ -292,12 +310,12 @@ fn has_died(home: &Home) -> bool {
 /// The context for a new session in the agent's format, within the bound on its written form: unfinished work of
 /// earlier sessions, then the project's context.
 async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<String> {
-    let hint = hint(reporter, event, &event.source).await;
+    let (work, hint) = hint(reporter, event, &event.source).await;
     let transcript = event.transcript.as_ref().filter(|_| event.source == "compact");
     let transcript = transcript.map(|path| path.to_string_lossy());
     let mut max_bytes = CONTEXT_BYTES - hint.as_ref().map_or(0, String::len);
     for _ in 0..CONTEXT_TRIES {
-        let arguments = json!({ "max_bytes": max_bytes, "transcript": transcript });
+        let arguments = json!({ "max_bytes": max_bytes, "transcript": transcript, "work": work });
         let stored = reporter.ask(of::HookContext, arguments).await.and_then(|answer| answer.text);
         let parts: Vec<&str> = hint.as_deref().into_iter().chain(stored.as_ref().map(Text::raw)).collect();
         if parts.is_empty() {
@@ -312,11 +330,11 @@ async fn context(reporter: &Reporter, event: &Event, name: &str) -> Option<Strin
     None
 }
 
-/// What is unfinished, checked against the files as they are now.
-async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String> {
-    let found = reporter.ask(of::HookHint, json!({ "source": source })).await?;
+/// The work that is unfinished and what the agent is shown of it, checked against the files as they are now.
+async fn hint(reporter: &Reporter, event: &Event, source: &str) -> (Option<String>, Option<String>) {
+    let found = reporter.ask(of::HookHint, json!({ "source": source })).await.unwrap_or_default();
     let Hint { work, directory, files: paths, text } = found;
-    let text = text?;
+    let Some(text) = text else { return (None, None) };
     // It may have been done in another worktree than the one in which this session begins.
     let folder = directory.map(PathBuf::from).or_else(|| event.cwd.clone());
     let looked = look(move || {
@@ -324,8 +342,8 @@ async fn hint(reporter: &Reporter, event: &Event, source: &str) -> Option<String
         (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(worktree::commit))
     });
     // If the file system does not answer, the hint is shown unchecked.
-    let Some((files, commit)) = looked.await else { return Some(text.raw().to_owned()) };
+    let Some((files, commit)) = looked.await else { return (work, Some(text.raw().to_owned())) };
     let arguments = json!({ "source": source, "work": work, "files": files, "commit": commit });
     let checked = reporter.ask(of::HookHint, arguments).await.and_then(|checked| checked.text);
-    Some(checked.unwrap_or(text).raw().to_owned())
+    (work, Some(checked.unwrap_or(text).raw().to_owned()))
 }

@@ -93,6 +93,8 @@ pub struct Gathered {
     /// Things to be done in one folder or on one branch.
     elsewhere: Vec<Memory>,
     left_off: Vec<String>,
+    /// The last request of the session that was left off. It is not among the prompts.
+    last_request: Option<Prompt>,
     pinned: Vec<Memory>,
     recent: Vec<Memory>,
     sessions: Vec<Session>,
@@ -126,8 +128,20 @@ impl Gathered {
         self.marks.entry(id).or_default().push(mark);
     }
 
+    /// Leaves out the last request of a session, which the reader is shown in a hint.
+    pub fn without_last_request_of(&mut self, session: &SessionId) {
+        if self.last_request.take_if(|prompt| prompt.session == *session).is_none()
+            && let Some(at) = self.prompts.iter().position(|prompt| prompt.session == *session)
+        {
+            self.prompts.remove(at);
+        }
+    }
+
     /// Writes the context into the request's room.
-    pub fn written(self, request: &ContextRequest) -> Context {
+    pub fn written(mut self, request: &ContextRequest) -> Context {
+        if let (Some(item), Some(prompt)) = (self.left_off.first_mut(), &self.last_request) {
+            let _ = write!(item, "\n  last prompt: {}", quoted(&prompt.content, MEMORY_CHARS));
+        }
         let lines = |memories: &[Memory]| -> Vec<String> {
             let marks = |memory: &Memory| self.marks.get(&memory.id).map_or(&[][..], Vec::as_slice);
             memories.iter().map(|memory| memory_line(memory, marks(memory))).collect()
@@ -165,10 +179,11 @@ impl Recall {
             recent: request.limit + 1,
             prompts: RECENT_MAX,
         };
-        let Overview { sessions, pinned, recent, prompts } =
+        let Overview { sessions, pinned, recent, mut prompts } =
             self.base.store.projects().overview(&project, limits).await?;
         let is_empty = sessions.iter().all(|session| session.summary.is_none());
-        let (sessions, mut left_off) = self.earlier(sessions, &caller.session).await?;
+        let (sessions, (mut left_off, last_request)) = self.earlier(sessions, &caller.session).await?;
+        prompts.retain(|prompt| last_request.as_ref().is_none_or(|last| last.id != prompt.id));
         if left_off.is_empty() {
             let left = self.left_off_in_history(&project, &caller.session).await?;
             left_off.extend(left.as_ref().map(past_line));
@@ -193,7 +208,19 @@ impl Recall {
             (true, false) => Beyond::Nothing,
             (false, false) => Beyond::Withheld,
         };
-        Ok(Gathered { project, due, elsewhere, left_off, pinned, recent, sessions, prompts, marks, beyond })
+        Ok(Gathered {
+            project,
+            due,
+            elsewhere,
+            left_off,
+            last_request,
+            pinned,
+            recent,
+            sessions,
+            prompts,
+            marks,
+            beyond,
+        })
     }
 
     /// The things that are due in a project and for the person, those that have waited longest first; and separately the
@@ -220,12 +247,12 @@ impl Recall {
         &self,
         sessions: Vec<Session>,
         own: &SessionId,
-    ) -> Result<(Vec<Session>, Vec<String>), ServiceError> {
+    ) -> Result<(Vec<Session>, (Vec<String>, Option<Prompt>)), ServiceError> {
         let is_at_work = |session: &Session| session.id == *own || self.sessions.is_under_way(session);
         let (at_work, mut earlier): (Vec<_>, Vec<_>) = sessions.into_iter().partition(is_at_work);
-        let mut left_off = Vec::new();
+        let mut left_off = (Vec::new(), None);
         if let Some(at) = unfinished(&earlier, |session| self.is_unfinished(session)) {
-            left_off.push(self.left_off(&earlier.remove(at)).await?);
+            left_off = self.left_off(&earlier.remove(at)).await?;
         }
         earlier.extend(at_work.into_iter().filter(|session| session.summary.is_some()));
         earlier.sort_by(|a, b| b.started_at.cmp(&a.started_at).then_with(|| a.id.cmp(&b.id)));
@@ -240,8 +267,8 @@ impl Recall {
         }
     }
 
-    /// What an unfinished session was doing, and the next steps that it wrote down.
-    async fn left_off(&self, session: &Session) -> Result<String, ServiceError> {
+    /// What an unfinished session was doing, and the next steps that it wrote down; and its last request.
+    async fn left_off(&self, session: &Session) -> Result<(Vec<String>, Option<Prompt>), ServiceError> {
         let mut item =
             format!("- `{}` ({}, began {})", session.id, agent(&session.agent), day(session.started_at));
         if let Some(summary) = &session.summary {
@@ -252,10 +279,7 @@ impl Recall {
         for (memory, _) in last.written.iter().filter(|(memory, _)| memory.kind != Kind::session_summary()) {
             let _ = write!(item, "\n  saved: {} `{}`", titled(memory), memory.id);
         }
-        if let Some(prompt) = last.prompts.first() {
-            let _ = write!(item, "\n  last prompt: {}", quoted(&prompt.content, MEMORY_CHARS));
-        }
-        Ok(item)
+        Ok((vec![item], last.prompts.into_iter().next()))
     }
 }
 

@@ -53,14 +53,14 @@ impl Journal {
             let problem = format!("at most {} events at once", limits::BATCH_MAX);
             return Err(ServiceError::invalid("events", &happenings.len().to_string(), problem));
         }
-        let (place, missed) = (MissedIn::of(actor, &target), Missed::at(self.base.now(), happenings.len()));
+        let count = happenings.iter().map(|one| stands_for(&one.step)).fold(0, usize::saturating_add);
+        let (place, missed) = (MissedIn::of(actor, &target), Missed::at(self.base.now(), count));
         let degraded = Appended { degraded: true, ..Appended::default() };
         if self.is_degraded() {
-            self.unwaited(happenings.len());
             lock(&self.held.slow).miss(place, missed);
             return Ok(degraded);
         }
-        let (journal, actor, count) = (self.clone(), actor.clone(), happenings.len());
+        let (journal, actor) = (self.clone(), actor.clone());
         let done = self.in_time(
             "writing down what happened",
             Box::pin(async move {
@@ -76,11 +76,7 @@ impl Journal {
                 done
             }),
         );
-        let done = done.await?;
-        if done.is_none() {
-            self.unwaited(count);
-        }
-        Ok(done.unwrap_or(degraded))
+        Ok(done.await?.unwrap_or(degraded))
     }
 
     /// Writes a gap for what is missing from a place, if there is a piece of work to write it to.
@@ -158,6 +154,14 @@ impl Journal {
             self.known_onces(&stored.work, onces(prepared, &stored.work.id)).await?;
         }
         Ok(())
+    }
+}
+
+/// How many events are missing without this one: without a gap, all that it counts.
+fn stands_for(step: &Step) -> usize {
+    match step {
+        Step::Gap { count: Some(count), filled: false, .. } => usize::try_from(*count).unwrap_or(usize::MAX),
+        _ => 1,
     }
 }
 
@@ -277,7 +281,7 @@ impl Append<'_> {
     }
 
     /// The target and its state. For a session's piece of work: a new one if there is none or the present one is full.
-    async fn draft(&self, write: &mut Write<'_>) -> Result<Draft<'_>, ServiceError> {
+    async fn draft(&self, write: &mut Write<'_>) -> Result<Draft, ServiceError> {
         let Self { journal, actor, target, prepared, .. } = *self;
         let room = limits::EVENTS_MAX.saturating_sub(2 * prepared.len() as u64 + 2);
         match target {
@@ -321,7 +325,7 @@ impl Append<'_> {
         write: &Write<'_>,
         name: String,
         full: Option<((WorkId, u64), State)>,
-    ) -> Result<Draft<'_>, ServiceError> {
+    ) -> Result<Draft, ServiceError> {
         let Self { journal, actor, prepared, .. } = *self;
         let title = prepared.iter().find_map(Prepared::title).unwrap_or(UNTITLED);
         let mut work = new_work(journal, actor, SESSION, title, write.at());

@@ -37,7 +37,7 @@ impl Journal {
             return Err(ServiceError::invalid("lease", &value, "it must be 5 minutes to 24 hours"));
         }
         let me = actor.holder();
-        let claim = move |draft: &mut Draft<'_>, (now, at): Moments| {
+        let claim = move |draft: &mut Draft, (now, at): Moments| {
             let times = (now, lease_end(now, lease));
             match claim::claim(&mut draft.stored.work, &me, times, asked.takeover) {
                 Err(other) => return Ok(Changed::Nothing((other, false))),
@@ -58,7 +58,7 @@ impl Journal {
     /// [`ServiceError::NoWork`], or a failing store.
     pub async fn release(&self, actor: &Actor, id: &WorkId) -> Result<Work, ServiceError> {
         let me = actor.holder();
-        let release = move |draft: &mut Draft<'_>, (_, at): Moments| {
+        let release = move |draft: &mut Draft, (_, at): Moments| {
             let Some(step) = claim::release(&mut draft.stored.work, &me) else {
                 return Ok(Changed::Nothing(()));
             };
@@ -88,7 +88,7 @@ impl Journal {
         let step = Step::Intent { key: key.clone(), text: text.to_owned(), repeat };
         let prepared = Prepared::step(step)?;
         let (work, who) = (*id, actor.clone());
-        let intend = move |draft: &mut Draft<'_>, (now, at): Moments| {
+        let intend = move |draft: &mut Draft, (now, at): Moments| {
             if claim::is_late(&draft.stored.work, &draft.state, &who.holder(), now) {
                 return Err(held_by_another(&work));
             }
@@ -171,7 +171,7 @@ impl Journal {
         name: &'static str,
         actor: &Actor,
         id: &WorkId,
-        make: impl Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Send + Sync + 'static,
+        make: impl Fn(&mut Draft, Moments) -> Result<Changed<T>, ServiceError> + Send + Sync + 'static,
     ) -> Result<(T, Work), ServiceError> {
         let (journal, owner, id) = (self.clone(), actor.owner.clone(), *id);
         // Boxed, so that the callers' futures stay small.
@@ -183,7 +183,7 @@ impl Journal {
         &self,
         owner: &str,
         id: &WorkId,
-        make: impl Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Sync,
+        make: impl Fn(&mut Draft, Moments) -> Result<Changed<T>, ServiceError> + Sync,
     ) -> Result<(T, Work), ServiceError> {
         // Folded before the writer is taken. Under the writer, only the events that came in between are folded.
         self.state_of(&self.stored_work(owner, id).await?).await?;
@@ -245,7 +245,7 @@ impl Journal {
         // Only an event in it renews the claim on work that was lost with its agent.
         let others = held.iter().map(|stored| &stored.work).filter(|work| work.id != *written && !work.lost);
         for work in others.filter(|work| work.owner == actor.owner) {
-            let renew = |draft: &mut Draft<'_>, (now, _): Moments| {
+            let renew = |draft: &mut Draft, (now, _): Moments| {
                 let work = &draft.stored.work;
                 if work.lost || work.lease.as_ref().is_none_or(|lease| lease.holder != me) {
                     return Ok(Changed::Nothing(()));
@@ -280,7 +280,7 @@ struct Change<'a, F> {
 
 impl<T: Send, F> Decision for Change<'_, F>
 where
-    F: Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Sync,
+    F: Fn(&mut Draft, Moments) -> Result<Changed<T>, ServiceError> + Sync,
 {
     /// The result, the row, and the state if it is a new one.
     type Output = (T, Work, Option<State>);

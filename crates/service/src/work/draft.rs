@@ -5,7 +5,7 @@ use std::time::Duration;
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_ledger::{
-    ChainedEvent, Entry, Key, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim,
+    ChainedEvent, Entry, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim,
     fold, work::gives_title,
 };
 use cerebro_store::{Artifact, Checkpoint, ForgottenTexts, StoredWork, Write};
@@ -120,8 +120,8 @@ pub(super) fn holds_json(body: &str, holds: impl Fn(&str) -> bool + Copy) -> boo
 }
 
 /// A piece of work under change.
-pub(super) struct Draft<'a> {
-    key: &'a Key,
+pub(super) struct Draft {
+    key: chain::WorkKey,
     pub stored: StoredWork,
     pub state: State,
     /// The number of its last event before the change.
@@ -130,10 +130,10 @@ pub(super) struct Draft<'a> {
     artifacts: Vec<Artifact>,
 }
 
-impl<'a> Draft<'a> {
-    pub fn of(journal: &'a Held, stored: StoredWork, state: State) -> Self {
-        let before = stored.work.seq;
-        Self { key: &journal.key, stored, state, before, kept: Vec::new(), artifacts: Vec::new() }
+impl Draft {
+    pub fn of(journal: &Held, stored: StoredWork, state: State) -> Self {
+        let (key, before) = (journal.key.of(&stored.work.id), stored.work.seq);
+        Self { key, stored, state, before, kept: Vec::new(), artifacts: Vec::new() }
     }
 
     /// Adds an event: chained, folded, and with its artifact.
@@ -152,7 +152,7 @@ impl<'a> Draft<'a> {
             commitment: Mac::default(),
             mac: Mac::default(),
         };
-        self.key.of(&work.id).append(work, &mut kept);
+        self.key.append(work, &mut kept);
         if prepared.is_forgotten {
             (kept.body, kept.salt) = (None, None);
         }
@@ -198,7 +198,6 @@ impl<'a> Draft<'a> {
     /// Brings the row up to date with the events, and adds both to the write.
     pub fn finish(self, write: &mut Write<'_>) -> (StoredWork, State) {
         let Self { key, mut stored, state, before, kept, artifacts } = self;
-        let key = key.of(&stored.work.id);
         let work = &mut stored.work;
         work.status = match state.closed {
             Some(_) => Status::Closed,

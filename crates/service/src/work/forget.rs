@@ -5,11 +5,7 @@ use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{ChainedEvent, Entry, Work};
 use cerebro_store::{Decision, StoredWork, Write};
 
-use super::{
-    Actor, Appended, Happening, Target,
-    draft::{holds_json, unpacked},
-    words::Reporter,
-};
+use super::draft::{holds_json, unpacked};
 use crate::{
     Journal, ServiceError,
     history::{IsMeant, Meant, Thing},
@@ -35,23 +31,6 @@ impl Journal {
             self.drop_unnamed_artifacts().await?;
         }
         Ok(purged)
-    }
-
-    /// As [`Self::append`], for what hooks report: the text of an event that says what a person had forgotten everywhere is
-    /// left out.
-    ///
-    /// # Errors
-    /// As [`Self::append`].
-    pub async fn append_reported(
-        &self,
-        actor: &Actor,
-        target: Target,
-        mut happenings: Vec<Happening>,
-    ) -> Result<Appended, ServiceError> {
-        for one in &mut happenings {
-            one.by = Reporter::Hook;
-        }
-        self.append(actor, target, happenings).await
     }
 
     async fn forget_in(&self, what: Meant<'_>, stored: StoredWork, run: Run) -> Result<usize, ServiceError> {

@@ -20,8 +20,6 @@ const PRUNE_EVERY: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 const LAST_SEAL_MAX: Duration = Duration::from_secs(2);
 /// How many rows are read at once.
 const PAGE: usize = 200;
-/// Most open pieces of work that are looked at.
-const SWEPT_MAX: usize = 10_000;
 
 /// What this process wrote that is not under a seal.
 #[derive(Debug, Default, PartialEq)]
@@ -151,23 +149,16 @@ impl Journal {
 
     /// Counts open pieces of work by their state. It reads rows only and folds nothing.
     pub async fn sweep(&self) -> Result<Swept, ServiceError> {
-        let (now, mut before) = (self.base.now(), Timestamp::MAX);
+        let (now, mut before) = (self.base.now(), Some(Timestamp::MAX));
         let mut swept = Swept::default();
-        while swept.open < SWEPT_MAX {
-            let page = self.base.store.works().latest(true, None, before, PAGE).await?;
-            let Some(last) = page.readable.last() else { break };
-            before = last.work.active_at;
-            let is_last = page.is_last;
-            for stored in page.readable {
+        while let Some(page) = self.base.store.works().latest_page(true, None, &mut before, PAGE).await? {
+            for stored in page {
                 let work = stored.work;
                 swept.open += 1;
                 swept.waiting += usize::from(work.status == Status::Waiting);
                 swept.lost += usize::from(work.lost);
                 swept.lapsed += usize::from(work.lease.is_some_and(|lease| lease.until <= now));
                 swept.unknown += usize::from(work.unknown > 0);
-            }
-            if is_last {
-                break;
             }
         }
         Ok(swept)

@@ -23,22 +23,15 @@ impl Journal {
         self.needs_journal()?;
         let mut pruned = PrunedWork::default();
         let now = self.base.now();
-        let mut until = before(now, retention.works);
-        for _ in 0..BATCHES_MAX {
-            let page = self.base.store.works().latest(false, None, until, BATCH).await?;
-            let Some(last) = page.readable.last() else { break };
-            until = last.work.active_at;
+        let (works, mut until) = (self.base.store.works(), Some(before(now, retention.works)));
+        while let Some(page) = works.latest_page(false, None, &mut until, BATCH).await? {
             let mut slot = self.held.sealed.lock().await;
-            let leaves = self.leaves_to_prune(page.readable).await?;
+            let leaves = self.leaves_to_prune(page).await?;
             let count = leaves.len() as u64;
             // A piece of work that somebody resumes just now stays, and so does the rest of its batch, until the next time.
             if count > 0 && self.seal(&mut slot, leaves).await? {
                 pruned.works += count;
                 self.held.forget();
-            }
-            drop(slot);
-            if page.is_last {
-                break;
             }
         }
         pruned.texts = self.purge_texts(before(now, retention.texts)).await?;
@@ -83,12 +76,9 @@ impl Journal {
 
     /// Removes the texts of work that was closed before a moment, and returns the number of events that had one.
     async fn purge_texts(&self, before: Timestamp) -> Result<u64, ServiceError> {
-        let (mut texts, mut before) = (0, before);
-        for _ in 0..BATCHES_MAX {
-            let page = self.base.store.works().latest(false, None, before, BATCH).await?;
-            let Some(last) = page.readable.last() else { break };
-            before = last.work.active_at;
-            for stored in page.readable {
+        let (mut texts, mut before) = (0, Some(before));
+        while let Some(page) = self.base.store.works().latest_page(false, None, &mut before, BATCH).await? {
+            for stored in page {
                 // The title is removed with the texts, so a piece without a title is done. A piece that does not verify
                 // keeps its texts.
                 let is_own = stored.work.key_id == self.held.key_id;
@@ -103,9 +93,6 @@ impl Journal {
                 texts += numbers.len() as u64;
                 self.base.store.transact(&Purge { stored: &stored, numbers: &numbers }).await?;
                 self.held.forget();
-            }
-            if page.is_last {
-                break;
             }
         }
         Ok(texts)

@@ -16,8 +16,6 @@ use crate::{Journal, ServiceError, lock};
 pub(super) const PAGE: usize = 1_000;
 /// The longest chain of forks that is followed.
 const FORKS_MAX: usize = 8;
-/// Most pages of rows that are read for one list.
-const LIST_PAGES_MAX: usize = 20;
 /// Most pieces of work that are examined to find the one to resume.
 const CANDIDATES_MAX: usize = 50;
 /// Most other live sessions that a hint is checked against.
@@ -37,31 +35,19 @@ impl Journal {
             WorkFilter::All => &[true, false],
             _ => &[true],
         };
-        let mut listed = Vec::new();
+        let (works, mut listed) = (self.base.store.works(), Vec::new());
         for &live in lives {
-            let mut before = query.before.unwrap_or(Timestamp::MAX);
-            let mut found = 0;
-            for _ in 0..LIST_PAGES_MAX {
-                let page = self
-                    .base
-                    .store
-                    .works()
-                    .latest(live, query.project.as_ref(), before, WORKS_LISTED_MAX)
-                    .await?;
-                let Some(last) = page.readable.last() else { break };
-                before = last.work.active_at;
-                let is_last = page.is_last;
-                let own = page.readable.into_iter().filter(|stored| stored.work.owner == actor.owner);
-                let wanted =
-                    own.map(|stored| listing(stored, now)).filter(|one| fits(one, query.filter, now));
-                for one in wanted.take(limit - found) {
-                    found += 1;
-                    listed.push(one);
-                }
-                if is_last || found == limit {
-                    break;
-                }
+            let mut before = Some(query.before.unwrap_or(Timestamp::MAX));
+            let mut found = Vec::new();
+            while found.len() < limit
+                && let Some(page) =
+                    works.latest_page(live, query.project.as_ref(), &mut before, WORKS_LISTED_MAX).await?
+            {
+                let own = page.into_iter().filter(|stored| stored.work.owner == actor.owner);
+                let wanted = own.map(|stored| listing(stored, now));
+                found.extend(wanted.filter(|one| fits(one, query.filter, now)));
             }
+            listed.extend(found);
         }
         listed.sort_by_key(|one| std::cmp::Reverse(one.work.active_at));
         listed.truncate(limit);
@@ -124,20 +110,16 @@ impl Journal {
 
     /// Pieces of work of the actor's owner with effects of unknown outcome, and these effects.
     pub async fn unsettled(&self, actor: &Actor) -> Result<Vec<(Work, Vec<IntentState>)>, ServiceError> {
-        let mut unsettled = Vec::new();
-        let mut before = Timestamp::MAX;
-        for _ in 0..LIST_PAGES_MAX {
-            let page = self.base.store.works().latest(true, None, before, WORKS_LISTED_MAX).await?;
-            let Some(last) = page.readable.last() else { break };
-            before = last.work.active_at;
-            for stored in page.readable {
+        let (mut before, mut unsettled) = (Some(Timestamp::MAX), Vec::new());
+        while unsettled.len() < WORKS_LISTED_MAX
+            && let Some(page) =
+                self.base.store.works().latest_page(true, None, &mut before, WORKS_LISTED_MAX).await?
+        {
+            for stored in page {
                 if stored.work.owner == actor.owner && stored.work.unknown > 0 {
                     let intents = self.state_of(&stored).await?.open_intents().cloned().collect();
                     unsettled.push((stored.work, intents));
                 }
-            }
-            if page.is_last || unsettled.len() >= WORKS_LISTED_MAX {
-                break;
             }
         }
         unsettled.truncate(WORKS_LISTED_MAX);

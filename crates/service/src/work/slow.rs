@@ -9,7 +9,7 @@ use std::{
     future::Future,
     io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
+    path::Path,
     time::Duration,
 };
 
@@ -89,13 +89,12 @@ pub(super) struct Slow {
     until: Option<Timestamp>,
     /// Until when it counts as degraded because a write failed. Callers still wait for it.
     failing_until: Option<Timestamp>,
-    unwaited: u64,
     missed: BTreeMap<MissedIn, Missed>,
 }
 
 impl Default for Slow {
     fn default() -> Self {
-        Self { wait: WAIT_MAX, until: None, failing_until: None, unwaited: 0, missed: BTreeMap::new() }
+        Self { wait: WAIT_MAX, until: None, failing_until: None, missed: BTreeMap::new() }
     }
 }
 
@@ -151,7 +150,6 @@ impl Journal {
         JournalReport {
             enabled: self.held.retention.is_some(),
             degraded_until: slow.degraded_until(now),
-            unwaited: slow.unwaited,
             missed: slow.missed.values().map(|missed| missed.count).sum(),
         }
     }
@@ -159,11 +157,6 @@ impl Journal {
     /// Whether callers do not wait at present.
     pub(super) fn is_degraded(&self) -> bool {
         lock(&self.held.slow).is_degraded(self.base.now())
-    }
-
-    /// Counts events that were not waited for.
-    pub(super) fn unwaited(&self, count: usize) {
-        lock(&self.held.slow).unwaited += count as u64;
     }
 
     /// Runs an action in a task of its own, because a caller that goes away must not stop a commit half-way, and waits
@@ -261,27 +254,19 @@ fn add_line(path: &Path, line: &Line) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|facts| facts.len() >= FILE_BYTES_MAX) {
         return Ok(());
     }
-    // In one write: several processes may add to it at once.
     let mut file = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     file.write_all(format!("{}\n", serde_json::to_string(line)?).as_bytes())
 }
 
 /// Takes all lines out of the file. What is no line is left out.
 fn take_file(path: &Path) -> io::Result<Vec<Line>> {
-    let taken = PathBuf::from(format!("{}.taken", path.display()));
-    match fs::rename(path, &taken) {
-        Ok(()) => {}
-        // One that was taken and not read to the end, or none.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    let text = match fs::read(&taken) {
+    let text = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    fs::remove_file(&taken)?;
+    fs::remove_file(path)?;
     Ok(lines)
 }
 

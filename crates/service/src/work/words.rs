@@ -279,8 +279,6 @@ pub struct JournalReport {
     pub enabled: bool,
     /// It answered too slowly, so that callers do not wait for it until this moment; or a write failed in the last minute.
     pub degraded_until: Option<Timestamp>,
-    /// Events since the daemon began that were not waited for. It is unknown whether they were written.
-    pub unwaited: u64,
     /// Events that are missing and not recorded by a gap yet.
     pub missed: u64,
 }

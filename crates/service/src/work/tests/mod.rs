@@ -256,9 +256,13 @@ fn a_store_that_does_not_answer_holds_nobody_up_and_the_gap_is_recorded() {
         for _ in 0..3 {
             assert!(append(&service, "s1", vec![prompt("lost")]).await.degraded);
         }
+        // A gap that is lost counts as what is missing in it.
+        let (from, to, reason) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, String::new());
+        let gap = Step::Gap { from, to, count: Some(4), reason, filled: false };
+        assert!(append(&service, "s1", vec![gap.into()]).await.degraded);
         assert!(begun.elapsed() < Duration::from_secs(1), "nobody waits");
         let report = service.journal.report();
-        assert_eq!((report.degraded_until.is_some(), report.unwaited), (true, 4));
+        assert_eq!((report.degraded_until.is_some(), report.missed), (true, 7));
         drop(wedged);
         TestClock::<7>::advance(Duration::from_secs(61));
         assert!(!append(&service, "s1", vec![prompt("after")]).await.degraded);
@@ -266,7 +270,7 @@ fn a_store_that_does_not_answer_holds_nobody_up_and_the_gap_is_recorded() {
         let query = WorkQuery { limit: 5, ..WorkQuery::default() };
         let id = service.journal.list(&actor("s1"), query).await.unwrap()[0].work.id;
         let shown = service.journal.show(&actor("s1"), &id).await.unwrap();
-        assert_eq!((shown.state.gaps.times, shown.state.gaps.events), (1, 3), "{:?}", shown.state);
+        assert_eq!((shown.state.gaps.times, shown.state.gaps.events), (1, 7), "{:?}", shown.state);
         assert_eq!(shown.state.request.unwrap().text, "after");
         service.close().await.unwrap();
     });
@@ -281,8 +285,9 @@ fn a_forgotten_text_is_not_written_although_nobody_waited() {
         append(&service, "s1", vec![prompt("before")]).await;
         let (work, _) = service.journal.of_session(&actor("s1")).await.unwrap().unwrap();
         let wedged = service.base.store.pause().await;
-        let said = vec![prompt("It is the okapi password."), prompt("Go on.")];
-        let appended = service.journal.append_reported(&actor("s1"), Target::Session, said).await.unwrap();
+        let said = ["It is the okapi password.", "Go on."];
+        let said = said.map(|text| Happening { by: Reporter::Hook, ..prompt(text) });
+        let appended = service.journal.append(&actor("s1"), Target::Session, said.into()).await.unwrap();
         assert!(appended.degraded, "{appended:?}");
         drop(wedged);
         let has_text = async || {
