@@ -110,7 +110,7 @@ impl Intake {
             let mut wanted = std::mem::take(&mut *lock(&self.state.wanted));
             let served = AssertUnwindSafe(Box::pin(self.serve_wanted(&mut wanted))).catch_unwind().await;
             lock(&self.state.wanted).put_back(wanted.imports);
-            served.unwrap_or_else(|_| Err(ServiceError::BrokeOff { work: "taking sessions in" }))?;
+            served.unwrap_or(Err(ServiceError::BrokeOff { work: "taking sessions in" }))?;
         }
         Ok(())
     }
