@@ -159,9 +159,13 @@ impl EvidenceIndexes {
         }
         let (indexes, stopping) = (self.clone(), self.base.tasks.stopping());
         self.base.tasks.spawn("indexing evidence", async move {
+            let pause = async {
+                tokio::time::sleep(GATHER).await;
+                indexes.base.traffic.give_way().await;
+            };
             tokio::select! {
                 () = stopping.cancelled() => return,
-                () = tokio::time::sleep(GATHER) => indexes.base.traffic.give_way().await,
+                () = pause => {}
             }
             if let Err(error) = indexes.caught_up(of).await {
                 tracing::warn!(%error, of = of.name(), "an index did not catch up; the next search tries again");
