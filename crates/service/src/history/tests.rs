@@ -602,6 +602,23 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
     });
 }
 
+#[test]
+fn a_hint_during_an_import_names_nothing_that_was_forgotten() {
+    with_service(async |service| {
+        service.history.commit(batch("s1", talk(0..5))).await.unwrap();
+        assert_eq!(found(&service, &word(3)).await.1.len(), 1);
+        service.recall.evidence.set_growing(Evidence::History, true);
+        let query = format!("prompt {}", word(3));
+        let hint = async || {
+            service.recall.evidence_hint(Evidence::History, &query, Some(&project()), None).await.unwrap()
+        };
+        assert!(hint().await.is_some());
+        let whole = Forget { session: Some(session("s1")), ..Forget::default() };
+        service.history.forget(&whole, Run::Real).await.unwrap();
+        assert_eq!(hint().await, None);
+    });
+}
+
 fn caller() -> Caller {
     Caller { project: project(), agent: agent_name("test"), person: false, session: session("live") }
 }

@@ -187,19 +187,20 @@ impl EvidenceIndexes {
         }
     }
 
-    /// The index for a hint; `None` if it is not up to date soon. While it grows, it is taken as it is, if it is open: to
-    /// bring it up to date would hold up every search.
+    /// The index for a hint, and whether it may lag behind the log; `None` if it is not up to date soon. While it grows, it is
+    /// taken as it is, once it is open: to bring it up to date would hold up every search.
     ///
     /// # Errors
     /// A failing store or index.
-    pub(crate) async fn for_hint(&self, of: Evidence) -> Result<Option<Arc<Index>>, ServiceError> {
+    pub(crate) async fn for_hint(&self, of: Evidence) -> Result<Option<(Arc<Index>, bool)>, ServiceError> {
         let evidence = self.evidence(of);
-        if evidence.is_growing.load(Ordering::SeqCst) {
-            return Ok(lock(&evidence.index).clone());
+        let opened = lock(&evidence.index).clone();
+        if let Some(index) = opened.filter(|_| evidence.is_growing.load(Ordering::SeqCst)) {
+            return Ok(Some((index, true)));
         }
         match self.index(of, HINT_WAIT).await {
             Err(ServiceError::IndexBusy) => Ok(None),
-            index => index.map(Some),
+            index => Ok(Some((index?, false))),
         }
     }
 

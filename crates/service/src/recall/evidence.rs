@@ -167,9 +167,17 @@ impl Recall {
         if !self.evidence.has(of).await? {
             return Ok(None);
         }
-        let Some(index) = self.evidence.for_hint(of).await? else { return Ok(None) };
+        let Some((index, lags)) = self.evidence.for_hint(of).await? else { return Ok(None) };
         let found = self.found_in_evidence(of, index, &request, 0).await?;
         let best = found.hits.first().filter(|_| found.matched == Match::Strong);
-        Ok(best.map(|best| EvidenceHint { n: found.total, id: of.id_of(best.id), title: best.title.clone() }))
+        let Some(best) = best else { return Ok(None) };
+        // An index that lags behind may hold what was forgotten meanwhile.
+        if lags
+            && of == Evidence::History
+            && self.base.store.exchanges().by_id(&best.id.into()).await?.is_none()
+        {
+            return Ok(None);
+        }
+        Ok(Some(EvidenceHint { n: found.total, id: of.id_of(best.id), title: best.title.clone() }))
     }
 }
