@@ -201,7 +201,11 @@ impl Reading {
 
     /// About how many bytes the next step reads.
     pub fn next_bytes(&self) -> u64 {
-        self.stat.size.saturating_sub(self.base).min(PIECE_BYTES as u64)
+        let piece = PIECE_BYTES as u64;
+        // The size of a packed file does not say how much is in it.
+        let left =
+            if self.found.form == Form::Packed { piece } else { self.stat.size.saturating_sub(self.base) };
+        left.min(piece)
     }
 
     /// Reads the next piece.
