@@ -387,9 +387,10 @@ impl Service {
     /// # Errors
     /// When the engine could not flush. What was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
-        self.journal.stop().await;
         let (store, tasks) = (Arc::clone(&self.base.store), self.base.tasks.clone());
+        // First, because an import adds to the journal, which would not be under its last seal.
         tasks.stop();
+        self.journal.stop().await;
         // Its connections hold the database open.
         self.studio.close(None).await;
         store.drain().await;
