@@ -171,7 +171,10 @@ impl Serve for App {
         mcp::http::close(&self.context).await;
         mcp::web::close(&self.context).await;
         // Opening cannot be interrupted half-way, and what it opens must be closed. The caller bounds the wait.
-        if let Some(service) = self.context.take_store().await
+        let service = self.context.take_store().await;
+        // Nobody asks a stand-alone process to end, and what runs until then holds the store open.
+        self.context.control().stop();
+        if let Some(service) = service
             && let Err(error) = service.close().await
         {
             tracing::warn!(%error, "the store did not close cleanly");
