@@ -67,7 +67,7 @@ impl App {
     }
 }
 
-/// Opens the store, and then runs the scheduled tasks until the daemon ends.
+/// Opens the store, starts what is done by the clock, and watches over both until the daemon ends.
 async fn bring_up(context: Context, settings: Settings, embedding: Embedding, history: HistoryOptions) {
     let begun = Instant::now();
     let is_embedded = settings.remote.is_none();
