@@ -16,11 +16,11 @@ use cerebro_models::embed::NO_TELEMETRY;
 /// Variables that a daemon inherits: locations on this machine, language and time zone, proxies, and those that this
 /// program and its libraries read. Variables with keys are added by the names in the settings. All others concern
 /// only the shell in which the daemon was started: it runs for days and serves other shells, too.
-const INHERITED: [&str; 25] = [
+const INHERITED: [&str; 26] = [
     "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "LD_PRELOAD",
     "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
     "NO_PROXY", "MALLOC_CONF", "RUST_BACKTRACE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME",
-    "GEMINI_CLI_HOME", "QWEN_HOME",
+    "GEMINI_CLI_HOME", "QWEN_HOME", "QWEN_RUNTIME_DIR",
 ];
 /// Prefixes of further inherited variables.
 const INHERITED_PREFIXES: [&str; 7] = ["CEREBRO_", "XDG_", "LC_", "SSL_", "ORT_", "SURREAL_", "DYLD_"];

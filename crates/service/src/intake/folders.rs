@@ -67,12 +67,11 @@ pub struct TranscriptFolder {
 
 /// The places of all agents. `variable` reads the environment, `home` is the user's folder.
 pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<TranscriptFolder> {
-    let folder = |name: &str, below: &str| {
-        let set = variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        set.unwrap_or_else(|| home.join(below))
-    };
+    let set = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = |name: &str, below: &str| set(name).unwrap_or_else(|| home.join(below));
     let claude = folder("CLAUDE_CONFIG_DIR", ".claude");
     let codex = folder("CODEX_HOME", ".codex");
+    let qwen = set("QWEN_RUNTIME_DIR").unwrap_or_else(|| folder("QWEN_HOME", ".qwen"));
     let data = folder("XDG_DATA_HOME", ".local/share");
     let settings = if cfg!(target_os = "macos") {
         home.join("Library/Application Support")
@@ -93,7 +92,7 @@ pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<T
         place(Agent::Copilot, folder("COPILOT_HOME", ".copilot").join("session-state"), 2),
         place(Agent::Cursor, home.join(".cursor/projects"), 5),
         place(Agent::Cursor, settings.join("Cursor/User/globalStorage/state.vscdb"), 0),
-        place(Agent::Qwen, folder("QWEN_HOME", ".qwen").join("projects"), 3),
+        place(Agent::Qwen, qwen.join("projects"), 3),
     ]
 }
 
@@ -155,6 +154,7 @@ mod tests {
             ("COPILOT_HOME", Agent::Copilot, "/c/session-state"),
             ("GEMINI_CLI_HOME", Agent::GeminiCli, "/c/.gemini/tmp"),
             ("QWEN_HOME", Agent::Qwen, "/c/projects"),
+            ("QWEN_RUNTIME_DIR", Agent::Qwen, "/c/projects"),
         ] {
             let moved = places(|asked| (asked == name).then(|| "/c".into()), Path::new("/u"));
             assert_eq!(root(&moved, agent), Path::new(want));
