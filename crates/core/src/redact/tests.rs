@@ -121,6 +121,7 @@ fn beside() -> Vec<(&'static str, String, String, String)> {
     add("password", "curl --user 'bob:", "p:w 9".to_owned(), "' https://h");
     add("password", "`curl -s \\\n -ubob:", "hunter2".to_owned(), "`");
     add("password", "password: \"", "a\\\"b c9".to_owned(), "\",");
+    add("password", "password: ", "&Xk29fjw0".to_owned(), "\n");
     add("token", "{\\\"token\\\": \\\"", letters(20), "\\\"}");
     add("cookie", "Cookie: a=b; sid=", letters(20), "; c=d");
     for (before, secret, behind) in [

@@ -402,6 +402,7 @@ fn the_longest_memory_is_redacted_within_5_ms() {
         "-eyJ",
         "password=\"",
         "token=",
+        "key.",
         "curl -u ",
         "://u:x/",
         "Cookie: ",
