@@ -559,11 +559,11 @@ impl<'a> Tombstones<'a> {
         Ok(oldest)
     }
 
-    /// Whether it is recorded that tombstones were made with the secret of this home, and with any secret at all.
-    pub async fn knows_secret(self) -> Result<(bool, bool), StoreError> {
+    /// Whether it is recorded that tombstones were made with the secret of this home, by the present rules.
+    pub async fn knows_secret(self) -> Result<bool, StoreError> {
         let names: Vec<String> =
             self.0.values("tombstone_secret", statement::TOMBSTONE_SECRETS, Vars::new()).await?;
-        Ok((names.contains(&self.0.key_maker.name()), !names.is_empty()))
+        Ok(names.contains(&self.0.key_maker.name()))
     }
 
     /// Records that tombstones are made with the secret of this home. It is about no memory, so there is no event.
