@@ -98,13 +98,15 @@ impl<'a> Payer<'a> {
         let most = Spent { requests: 1, tokens: tokens + u64::from(granted) };
         let mut charges = Vec::with_capacity(self.accounts.len());
         for (account, budget) in &self.accounts {
-            let Some(charge) = self.spending.charge(*account, &self.model, most, *budget).await? else {
-                for charge in charges {
-                    self.spending.settle(charge, &self.model, Spent::default()).await;
+            match self.spending.charge(*account, &self.model, most, *budget).await {
+                Ok(Some(charge)) => charges.push(charge),
+                refused => {
+                    for charge in charges {
+                        self.spending.settle(charge, &self.model, Spent::default()).await;
+                    }
+                    return Err(refused.err().map_or(JobError::Spent, JobError::Store));
                 }
-                return Err(JobError::Spent);
-            };
-            charges.push(charge);
+            }
         }
         lock(&self.spent).requests += 1;
         Ok((charges, granted))
