@@ -139,7 +139,7 @@ const FORMS: &[(&str, &str)] = &[
     ("property of Java", "java -DNAME=VALUE -jar app.jar"),
     ("attributes of XML", "<add key=\"mail.NAME\" value=\"VALUE\"/>"),
     ("French", "clé API : VALUE\n"),
-    ("cookie of curl", "curl -b 'sid=VALUE' https://example.com"),
+    ("cookie of curl", "curl -b 'theme=dark; sid=VALUE' https://example.com"),
     ("netrc", "machine example.com login bob password VALUE\n"),
     ("netrc of lines", "machine example.com\n  login bob\n  password VALUE\n"),
     ("XML", "<user>bob</user><NAME>VALUE</NAME>"),
