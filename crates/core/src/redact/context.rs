@@ -192,9 +192,10 @@ impl<'a> Name<'a> {
         let value = behind.run(&[' ', '\t', '\n', '\r']);
         let rest = self.text[value.end..].trim_start_matches([' ', '\t']);
         let ends_line = rest.is_empty() || rest.starts_with(['\n', '\r', '#', '\\']);
-        // A password may itself begin with such a sign: nothing follows it then, or a comment, or the rest of a sentence.
-        let is_value = ends_line && !value.is_empty() && !self.text[value.start..].starts_with('#');
-        is_value.then_some((value, Form::Prose))
+        // A password may itself begin with such a sign: the line ends then, or a comment follows, or the rest of a sentence. The
+        // text ends also where a value was redacted before.
+        let is_other = behind.rest().starts_with(['\n', '\r', '#']);
+        (ends_line && !is_other).then_some((value, Form::Prose))
     }
 
     /// `credentials: bob / x`, `auth=('bob', 'x')`.

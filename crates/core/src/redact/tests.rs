@@ -121,7 +121,6 @@ fn beside() -> Vec<(&'static str, String, String, String)> {
     add("password", "curl --user 'bob:", "p:w 9".to_owned(), "' https://h");
     add("password", "`curl -s \\\n -ubob:", "hunter2".to_owned(), "`");
     add("password", "password: \"", "a\\\"b c9".to_owned(), "\",");
-    add("password", "password: ", "&Xk29fjw0".to_owned(), "\n");
     add("token", "{\\\"token\\\": \\\"", letters(20), "\\\"}");
     add("cookie", "Cookie: a=b; sid=", letters(20), "; c=d");
     for (before, secret, behind) in [
@@ -236,6 +235,15 @@ fn both_halves_of_a_pair_of_keys_are_redacted() {
             "{done}"
         );
     }
+}
+
+#[test]
+fn a_password_may_begin_as_an_anchor_of_yaml_does() {
+    for text in ["password: &Xk29fjw0", "password: &Xk29fjw0\n", "password: &Xk29fjw0 # mine\n"] {
+        assert_eq!(redact(text).text, text.replace("&Xk29fjw0", "[REDACTED:password]"));
+    }
+    let anchored = redact("password: &db2 hunter2x9\n");
+    assert_eq!((anchored.text.as_ref(), anchored.count), ("password: &db2 [REDACTED:password]\n", 1));
 }
 
 #[test]
