@@ -247,7 +247,7 @@ impl Service {
         let followers = Followers::new(index, &index_dir, embedding);
         let notified = followers.clone();
         let follow = move |committed: &Committed| notified.follow(committed);
-        let (secret, is_new_secret) = guard::secret(&index_dir).map_err(LexicalError::Io)?;
+        let secret = guard::secret(&index_dir).map_err(LexicalError::Io)?;
         let store = match settings.remote.clone() {
             Some(remote) => Store::connect(remote, clock, Box::new(follow)).await?,
             None => Store::open(store_dir, clock, Box::new(follow)).await?,
@@ -258,7 +258,7 @@ impl Service {
         let journal = work::Held::open(store_dir, store.id(), settings.journal)?;
         let service = Self::compose(Base::new(store, settings), followers, &index_dir, past, journal);
         // Before anything is saved, because the guard needs the tombstones.
-        service.memories.maintain_tombstones(is_new_secret).await?;
+        service.memories.maintain_tombstones().await?;
         service.recall.index.begin_catching_up();
         service.follow_peers(peer_logs);
         service.start_jobs();

@@ -64,7 +64,7 @@ impl Spending {
     /// budget: what others charged in the meantime counts.
     ///
     /// # Errors
-    /// A failing store: then nothing may be asked.
+    /// A failing store: then nothing may be asked, and nothing stays charged.
     pub(crate) async fn charge(
         &self,
         account: Account,
@@ -74,15 +74,18 @@ impl Spending {
     ) -> Result<Option<Charge>, ServiceError> {
         let charge = Charge { account, day: self.day_of(account), most };
         self.base.store.spending().add(&charge.day, model, most).await?;
-        let all = self.base.store.spending().on_day(&charge.day).await?;
-        let others = Spent {
-            tokens: all.tokens.saturating_sub(most.tokens),
-            requests: all.requests.saturating_sub(most.requests),
-        };
-        if budget.allows(others, most.tokens) {
+        let fits = self.base.store.spending().on_day(&charge.day).await.map(|all| {
+            let others = Spent {
+                tokens: all.tokens.saturating_sub(most.tokens),
+                requests: all.requests.saturating_sub(most.requests),
+            };
+            budget.allows(others, most.tokens)
+        });
+        if matches!(fits, Ok(true)) {
             return Ok(Some(charge));
         }
         self.settle(charge, model, Spent::default()).await;
+        fits?;
         Ok(None)
     }
 

@@ -453,7 +453,12 @@ impl<'a> Tombstones<'a> {
 
     /// Removes tombstones that [`Self::rebuild`] made of texts which memories say.
     pub async fn remove_said_by(self, memories: &[Memory]) -> Result<(), StoreError> {
+        // Nearly all memories say nothing that has one. Without any, no text need be read.
+        if !self.has_any().await? {
+            return Ok(());
+        }
         let keys = memories.iter().flat_map(|memory| self.0.key_maker.keys_of(memory));
+        let keys = keys.filter(|key| self.0.held_keys.may_have(&key.0));
         self.put_derived(&TombstoneChanges { by_key: keys.map(|key| (key, None)).collect() }).await
     }
 
@@ -559,11 +564,11 @@ impl<'a> Tombstones<'a> {
         Ok(oldest)
     }
 
-    /// Whether it is recorded that tombstones were made with the secret of this home, and with any secret at all.
-    pub async fn knows_secret(self) -> Result<(bool, bool), StoreError> {
+    /// Whether it is recorded that tombstones were made with the secret of this home, by the present rules.
+    pub async fn knows_secret(self) -> Result<bool, StoreError> {
         let names: Vec<String> =
             self.0.values("tombstone_secret", statement::TOMBSTONE_SECRETS, Vars::new()).await?;
-        Ok((names.contains(&self.0.key_maker.name()), !names.is_empty()))
+        Ok(names.contains(&self.0.key_maker.name()))
     }
 
     /// Records that tombstones are made with the secret of this home. It is about no memory, so there is no event.

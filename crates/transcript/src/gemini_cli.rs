@@ -4,6 +4,7 @@
 //! read whole, and the caller replaces everything that came from it before.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
@@ -75,32 +76,50 @@ struct ToolCall<'a> {
     timestamp: Moment,
 }
 
+/// A message, and the hash of what it says, once somebody asks for that.
+struct Kept<'a> {
+    raw: &'a RawValue,
+    said: OnceCell<Option<u64>>,
+}
+
+impl<'a> Kept<'a> {
+    fn new(raw: &'a RawValue) -> Self {
+        Self { raw, said: OnceCell::new() }
+    }
+
+    fn said(&self) -> Option<u64> {
+        *self.said.get_or_init(|| said_in(self.raw))
+    }
+}
+
 /// The messages by id, in the order of the file.
 #[derive(Default)]
 struct Fold<'a> {
-    messages: Vec<Option<&'a RawValue>>,
+    messages: Vec<Kept<'a>>,
     by_id: HashMap<Cow<'a, str>, usize>,
 }
 
 impl<'a> Fold<'a> {
     /// A message of an id that is known replaces it where it is.
-    fn put(&mut self, id: Cow<'a, str>, raw: &'a RawValue) {
+    fn put(&mut self, id: Cow<'a, str>, kept: Kept<'a>) {
         if let Some(&at) = self.by_id.get(&id).filter(|_| !id.is_empty()) {
-            self.messages[at] = Some(raw);
+            self.messages[at] = kept;
             return;
         }
         self.by_id.insert(id, self.messages.len());
-        self.messages.push(Some(raw));
+        self.messages.push(kept);
     }
 
     /// The list that the CLI goes on with: shorter after a compaction and after a turn that was stopped. What it leaves out was
     /// said all the same. A restored list has other ids; it says nothing new.
     fn patch(&mut self, messages: Vec<&'a RawValue>) {
-        let said: HashSet<u64> = self.messages.iter().flatten().filter_map(|raw| words_of(raw)).collect();
+        let said: HashSet<u64> = self.messages.iter().filter_map(Kept::said).collect();
         for raw in messages {
             let id = parse::<Line<'a>>(raw.get()).and_then(|line| line.id.0).unwrap_or_default();
-            if self.by_id.contains_key(&id) || words_of(raw).is_none_or(|words| !said.contains(&words)) {
-                self.put(id, raw);
+            let kept = Kept::new(raw);
+            let is_known = !id.is_empty() && self.by_id.contains_key(&id);
+            if is_known || kept.said().is_none_or(|words| !said.contains(&words)) {
+                self.put(id, kept);
             }
         }
     }
@@ -113,11 +132,14 @@ impl<'a> Fold<'a> {
     }
 }
 
-/// The hash of a message's kind and words; `None` without words.
-fn words_of(raw: &RawValue) -> Option<u64> {
+/// The hash of a message's kind and words, or of its calls where it has no words; `None` without either.
+fn said_in(raw: &RawValue) -> Option<u64> {
     let message: Message<'_> = parse(raw.get())?;
-    let words = spoken(message.content);
-    (!words.trim().is_empty()).then(|| hash(&format!("{}: {}", message.kind.as_str(), words.trim())))
+    let mut said = spoken(message.content).trim().to_owned();
+    if said.is_empty() {
+        said.extend(message.tool_calls.iter().flatten().map(|call| call.id.as_str()));
+    }
+    (!said.is_empty()).then(|| hash(&format!("{}: {said}", message.kind.as_str())))
 }
 
 /// Reads a file, whole. `session` is the id taken from its path, or empty. The file of a sub-agent does not
@@ -152,7 +174,7 @@ pub fn read(bytes: &[u8], session: &str) -> Batch {
     for line in &lines {
         one_line(&mut assembler, &mut fold, line);
     }
-    enter(&mut assembler, fold.messages.into_iter().flatten());
+    enter(&mut assembler, fold.messages.into_iter().map(|kept| kept.raw));
     whole(assembler, all - (text.len() - end).min(all))
 }
 
@@ -196,7 +218,7 @@ fn one_line<'a>(assembler: &mut Assembler, fold: &mut Fold<'a>, line: &'a str) {
         }
     } else if record.kind.some().is_some() {
         if let Ok(raw) = serde_json::from_str::<&'a RawValue>(line) {
-            fold.put(record.id.0.unwrap_or_default(), raw);
+            fold.put(record.id.0.unwrap_or_default(), Kept::new(raw));
         }
     } else {
         assembler.live.counts.unknown(NO_TYPE, line.len());

@@ -124,7 +124,6 @@ struct Entry<'a> {
     error: Raw<'a>,
     outcome: Text<'a>,
     location: Raw<'a>,
-    #[serde(borrow)]
     snapshot: Raw<'a>,
 }
 

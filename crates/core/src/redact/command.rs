@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{
+    cookie,
     name::Named,
     value::{Form, is_secret},
 };
@@ -16,7 +17,7 @@ enum Takes {
     Joined,
     /// `-u user:password`, `-U user%password`: the part after this sign.
     After(char),
-    /// `-b 'name=value'`: the value of a cookie.
+    /// `-b 'name=value; …'`: the values of cookies.
     Cookie,
 }
 
@@ -93,17 +94,17 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
             _ => Some(joined(text, word.start + flag.len()..word.end)),
         };
         let Some(value) = value else { break };
-        let (sign, named) = match takes {
-            Takes::After(sign) => (Some(*sign), Named::Password),
-            Takes::Cookie => (Some('='), Named::Token),
-            Takes::Password | Takes::Joined => (None, Named::Password),
-        };
+        if *takes == Takes::Cookie {
+            found.extend(cookie::values(text, value));
+            continue;
+        }
+        let sign = if let Takes::After(sign) = takes { Some(*sign) } else { None };
         let start = match sign.map(|sign| text[value.clone()].find(sign)) {
             None => value.start,
             Some(Some(at)) => value.start + at + 1,
             Some(None) => continue,
         };
-        if is_secret(named, &text[start..value.end], Form::Data) {
+        if is_secret(Named::Password, &text[start..value.end], Form::Data) {
             found.push(start..value.end);
         }
     }

@@ -175,11 +175,27 @@ impl<'a> Name<'a> {
         {
             return Some((value, Form::Quoted));
         }
-        if sign == ":" && cursor.properties() {
-            let value = cursor.run(&[' ', '\t', '\n', '\r']);
-            return Some(cursor.quoted().map_or((value, Form::Prose), |value| (value, Form::Quoted)));
+        if sign == ":"
+            && let Some(found) = self.value_behind_property(&cursor)
+        {
+            return Some(found);
         }
         Some(self.bare(&cursor, sign, tight))
+    }
+
+    /// `&first x`, `!!str x`: what is behind an anchor or a tag of YAML.
+    fn value_behind_property(&self, cursor: &Cursor<'a>) -> Option<(Range<usize>, Form)> {
+        let behind = cursor.behind_property()?;
+        if let Some(value) = behind.quoted() {
+            return Some((value, Form::Quoted));
+        }
+        let value = behind.run(&[' ', '\t', '\n', '\r']);
+        let rest = self.text[value.end..].trim_start_matches([' ', '\t']);
+        let ends_line = rest.is_empty() || rest.starts_with(['\n', '\r', '#', '\\']);
+        // A password may itself begin with such a sign: the line ends then, or a comment follows, or the rest of a sentence. The
+        // text ends also where a value was redacted before.
+        let is_other = behind.rest().starts_with(['\n', '\r', '#']);
+        (ends_line && !is_other).then_some((value, Form::Prose))
     }
 
     /// `credentials: bob / x`, `auth=('bob', 'x')`.
@@ -319,15 +335,16 @@ impl<'a> Name<'a> {
 
     /// A pair such as `name: DB_PASSWORD` followed by `value: x`, as in descriptions of containers.
     fn value_of_pair(&self, cursor: &mut Cursor<'a>) -> Option<Range<usize>> {
+        // What follows is read first: it parts names, so that no long one is read back again and again.
+        let rest = cursor.rest();
+        let gap = rest.len() - rest.trim_start_matches([',', ' ', '\t', '\n', '\r', '"']).len();
+        if gap > 2 * BLANKS_MAX || !rest[gap..].starts_with("value") {
+            return None;
+        }
         let before = self.before().trim_end_matches(|c| is_part(c) || c == '.').trim_end_matches(QUOTES);
         let before =
             before.trim_end_matches(['\\', ' ', ':', '=']).trim_end_matches(QUOTES).trim_end_matches('\\');
         if !(before.ends_with("name") || before.ends_with("key")) {
-            return None;
-        }
-        let rest = cursor.rest();
-        let gap = rest.len() - rest.trim_start_matches([',', ' ', '\t', '\n', '\r', '"']).len();
-        if gap > 2 * BLANKS_MAX || !rest[gap..].starts_with("value") {
             return None;
         }
         let mut behind = Cursor { text: self.text, at: cursor.at + gap + "value".len() };

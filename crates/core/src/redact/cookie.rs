@@ -24,10 +24,16 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
         None => return (Vec::new(), anchor.end),
     };
     let list = list.trim_start_matches([' ', '\t', '"', '\'', '`', '\\']);
-    let mut at = anchor.end + (line.len() - list.len());
+    let start = anchor.end + (line.len() - list.len());
     let list = list.split(['"', '\'', '`', '\\']).next().unwrap_or_default();
-    let (mut found, end) = (Vec::new(), at + list.len());
-    for pair in list.split(';') {
+    let end = start + list.len();
+    (values(text, start..end), end)
+}
+
+/// The values that are secrets in a list of cookies: `theme=dark; sid=…`.
+pub(super) fn values(text: &str, list: Range<usize>) -> Vec<Range<usize>> {
+    let (mut found, mut at) = (Vec::new(), list.start);
+    for pair in text[list].split(';') {
         let value = pair.split_once('=').map(|(_, value)| value).unwrap_or_default();
         // A value has no blanks: what follows one is prose about the header.
         let value = value.split(char::is_whitespace).next().unwrap_or_default();
@@ -37,5 +43,5 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
         }
         at += pair.len() + 1;
     }
-    (found, end)
+    found
 }

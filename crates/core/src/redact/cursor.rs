@@ -77,15 +77,15 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// Skips an anchor or a tag of YAML: `&db x`, `!!str x`. Returns whether there was one.
-    pub fn properties(&mut self) -> bool {
+    /// The place behind an anchor or a tag of YAML: `&db x`, `!!str x`.
+    pub fn behind_property(&self) -> Option<Self> {
         let word = self.run(&[' ', '\t', '\n', '\r']);
-        let property = &self.text[word];
-        let of_yaml = property.strip_prefix("!!").or_else(|| property.strip_prefix('&'));
-        let is_word = |word: &str| {
-            word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')) && word != "mut"
-        };
-        of_yaml.is_some_and(is_word) && self.eat(property) && self.blanks()
+        let property = &self.text[word.clone()];
+        let name = property.strip_prefix("!!").or_else(|| property.strip_prefix('&'))?;
+        let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+        let is_name = !name.is_empty() && name != "mut" && name.bytes().all(is_part);
+        let mut behind = Self { text: self.text, at: word.end };
+        (is_name && behind.blanks()).then_some(behind)
     }
 
     /// The text between quotes after a type and `=`.

@@ -238,6 +238,15 @@ fn both_halves_of_a_pair_of_keys_are_redacted() {
 }
 
 #[test]
+fn a_password_may_begin_as_an_anchor_of_yaml_does() {
+    for text in ["password: &Xk29fjw0", "password: &Xk29fjw0\n", "password: &Xk29fjw0 # mine\n"] {
+        assert_eq!(redact(text).text, text.replace("&Xk29fjw0", "[REDACTED:password]"));
+    }
+    let anchored = redact("password: &db2 hunter2x9\n");
+    assert_eq!((anchored.text.as_ref(), anchored.count), ("password: &db2 [REDACTED:password]\n", 1));
+}
+
+#[test]
 fn several_secrets_are_counted() {
     let (key, secret) = (format!("AKIA{}", capitals(16)), letters(40));
     let redacted = format!("{key}:{secret} <private>x</private> http://u:p@h");

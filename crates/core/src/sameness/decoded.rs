@@ -47,6 +47,8 @@ pub(super) fn without_entities(text: &str) -> Cow<'_, str> {
     let plain = |found: &Captures<'_>| match &found[0] {
         // The library has the entities of HTML 4, which lack this one.
         "&apos;" => "'".to_owned(),
+        // Marks and labels end with a blank.
+        "&nbsp;" => " ".to_owned(),
         entity => htmlescape::decode_html(&entity.replace("#X", "#x")).unwrap_or_else(|_| entity.to_owned()),
     };
     if text.contains('&') { ENTITY.replace_all(text, plain) } else { Cow::Borrowed(text) }

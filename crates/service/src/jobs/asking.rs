@@ -104,8 +104,7 @@ impl<'a> Payer<'a> {
                     for charge in charges {
                         self.spending.settle(charge, &self.model, Spent::default()).await;
                     }
-                    refused?;
-                    return Err(JobError::Spent);
+                    return Err(refused.err().map_or(JobError::Spent, JobError::Store));
                 }
             }
         }

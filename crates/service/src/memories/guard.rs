@@ -304,18 +304,18 @@ async fn still_outdated(
     Ok(outdated.filter_map(|(part, tombstones)| Some((part, tombstones.into_iter().next()?))).collect())
 }
 
-/// The secret of the home with this index, and whether it was made just now because there was none.
-pub(crate) fn secret(index_dir: &Path) -> io::Result<(Vec<u8>, bool)> {
+/// The secret of the home with this index. It is made if there is none.
+pub(crate) fn secret(index_dir: &Path) -> io::Result<Vec<u8>> {
     let file = index_dir.with_file_name(SECRET_FILE);
     match fs::read(&file) {
-        Ok(secret) if secret.len() >= SECRET_BYTES => return Ok((secret, false)),
+        Ok(secret) if secret.len() >= SECRET_BYTES => return Ok(secret),
         Ok(_) => tracing::warn!("the secret of tombstones was cut off and is made anew"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
     let secret: [u8; SECRET_BYTES] = rand::rng().random();
     durable::write(&file, durable::Kind::Own, &secret)?;
-    Ok((secret.to_vec(), true))
+    Ok(secret.to_vec())
 }
 
 #[cfg(test)]
@@ -326,13 +326,13 @@ mod tests {
     fn the_secret_of_a_home_stays_the_same_and_homes_differ() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let index = |home: &tempfile::TempDir| home.path().join("index");
-        let (first, is_new) = secret(&index(&one)).unwrap();
-        assert!(is_new);
-        assert_eq!(secret(&index(&one)).unwrap(), (first.clone(), false));
-        assert_ne!(secret(&index(&other)).unwrap().0, first);
+        let first = secret(&index(&one)).unwrap();
+        assert_eq!(secret(&index(&one)).unwrap(), first);
+        assert_ne!(secret(&index(&other)).unwrap(), first);
         fs::write(one.path().join(SECRET_FILE), b"short").unwrap();
-        let (again, is_new) = secret(&index(&one)).unwrap();
-        assert_eq!((again.len(), is_new), (SECRET_BYTES, true));
+        let again = secret(&index(&one)).unwrap();
+        assert_eq!(again.len(), SECRET_BYTES);
+        assert_ne!(again, first);
     }
 
     #[test]

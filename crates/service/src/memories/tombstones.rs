@@ -1,5 +1,5 @@
-//! Maintaining tombstones: they are made again if the home has another secret, bounded in number, and shown to people, who
-//! may remove them.
+//! Maintaining tombstones: they are made again if the home has another secret or the rules changed, bounded in number, and
+//! shown to people, who may remove them.
 
 use std::collections::BTreeSet;
 
@@ -67,21 +67,18 @@ impl Memories {
         }
     }
 
-    /// Makes sure, when the store is opened, that the tombstones were made with this home's secret, and are not too many.
+    /// Makes sure, when the store is opened, that the tombstones were made with this home's secret by the present rules, and are
+    /// not too many.
     ///
-    /// A store may have texts that no longer hold and no tombstone of this secret: it was restored from a backup of another
-    /// home, or the secret was lost. Then the tombstones are made again from the rows: earlier revisions, superseded and
-    /// deleted memories. Purged texts are in no row, so they stay unknown.
+    /// A store may have texts that no longer hold and no such tombstone: it was restored from a backup of another home, or the
+    /// secret was lost, or an earlier version made them. Then the tombstones are made again from the rows: earlier revisions,
+    /// superseded and deleted memories. Purged texts are in no row, so they stay unknown.
     ///
     /// # Errors
     /// A failing store. The next opening does all of it again.
-    pub(crate) async fn maintain_tombstones(&self, is_new_secret: bool) -> Result<(), ServiceError> {
-        let (is_known, any_is_known) = self.base.store.tombstones().knows_secret().await?;
-        if !is_known {
-            // A store of an earlier version notes no secrets, and has tombstones of the one that the home has had.
-            if is_new_secret || any_is_known {
-                self.rebuild_tombstones().await?;
-            }
+    pub(crate) async fn maintain_tombstones(&self) -> Result<(), ServiceError> {
+        if !self.base.store.tombstones().knows_secret().await? {
+            self.rebuild_tombstones().await?;
             self.base.store.tombstones().note_secret().await?;
         }
         self.trim_tombstones(TOMBSTONES_MAX).await

@@ -58,7 +58,7 @@ pub(super) async fn over(
         path: index_dir.to_path_buf(),
         source,
     })?;
-    let store = Store::open(made, clock, Box::new(|_| {})).await?.with_secret(&secret.0);
+    let store = Store::open(made, clock, Box::new(|_| {})).await?.with_secret(&secret);
     let failed = |error: ServiceError| BackupError::NotForgotten(error.to_string());
     let service = Service::unindexed(store, made, scratch).map_err(failed)?;
     let carried = Box::pin(carried(&service, noted)).await;

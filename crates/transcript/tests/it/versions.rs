@@ -316,7 +316,14 @@ fn what_gemini_takes_out_of_its_conversation_was_said_all_the_same() {
         [head.clone(), one.clone(), did.clone(), two.clone(), more.clone(), compacted, user("6", "go on")];
     assert_eq!(read(&all), ["> one", "did", "> two", "more", "compaction the goal", "> go on"]);
 
-    // A restored conversation has the same words under new ids.
+    // A restored conversation has the same words and calls under new ids.
+    let called = |id: &str| {
+        format!(
+            r#"{{"id":"{id}",{at},"type":"gemini","content":"","toolCalls":[{{"id":"c","name":"run_shell_command","args":{{"command":"make"}},"status":"scheduled"}}]}}"#
+        )
+    };
+    let restored = set(&[&user("r1", "one"), &called("r2")]);
+    assert_eq!(read(&[head.clone(), one.clone(), called("2"), restored]), ["> one", "$ make = …"]);
     let restored = set(&[&user("r1", "one"), &model("r2", "did")]);
     let all = [head, one, did, answered, two, more, restored];
     assert_eq!(read(&all), ["> one", "did", "> two", "more"], "and the answer of a tool is no prompt");
