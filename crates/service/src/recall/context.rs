@@ -128,10 +128,13 @@ impl Gathered {
         self.marks.entry(id).or_default().push(mark);
     }
 
-    /// Leaves out the last request of a session, which the reader is shown in a hint.
-    pub fn without_last_request_of(&mut self, session: &SessionId) {
-        if self.last_request.take_if(|prompt| prompt.session == *session).is_none()
-            && let Some(at) = self.prompts.iter().position(|prompt| prompt.session == *session)
+    /// Leaves out a request of a session, which the reader is shown in a hint.
+    pub fn without_request(&mut self, session: &SessionId, request: &str) {
+        let request = cut(request, MEMORY_CHARS);
+        let is_shown =
+            |prompt: &Prompt| prompt.session == *session && cut(&prompt.content, MEMORY_CHARS) == request;
+        if self.last_request.take_if(|prompt| is_shown(prompt)).is_none()
+            && let Some(at) = self.prompts.iter().position(is_shown)
         {
             self.prompts.remove(at);
         }
