@@ -86,9 +86,9 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
     let mut gathered = call.service.recall.context(&call.caller, &request).await?;
     if let Some(work) = call.arguments.work_id("work")?
         && let Ok(hinted) = call.service.journal.show(&work_ops::actor(call, None), &work).await
-        && let Some(session) = hinted.work.session
+        && let (Some(session), Some(request)) = (&hinted.work.session, &hinted.state.request)
     {
-        gathered.without_last_request_of(&session);
+        gathered.without_request(session, &request.text);
     }
     let context = freshness::marked(call, gathered).await?.written(&request);
     let is_empty = context.sessions + context.prompts + context.memories == 0;

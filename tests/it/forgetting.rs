@@ -276,6 +276,21 @@ fn a_superseded_text_holds_again_only_while_its_successor_is_deleted() {
 }
 
 #[test]
+fn what_an_import_supersedes_does_not_come_in_by_a_later_line_of_it() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let text = |n: u32| format!("The walrus gateway of the shop listens on port {n} of the first host.");
+    let older = agent.save("Walrus port", &text(1));
+    let newer = memory_line("importedaaaa", "Walrus port now", &text(2));
+    let edge = json!({
+        "kind": "edge", "name": "SUPERSEDES", "from": "importedaaaa", "to": older, "at": "2026-01-01T00:00:00Z",
+    });
+    let again = memory_line("importedbaaa", "Walrus", &text(1));
+    assert_eq!(import(&home, &[newer, edge, again]), 2, "the memory and the edge");
+    assert_eq!(agent.get(&older)["superseded_by"], json!(["importedaaaa"]));
+}
+
+#[test]
 fn a_memory_is_superseded_only_while_its_successor_is_there() {
     let home = Home::new();
     let mut agent = home.agent();

@@ -9,7 +9,7 @@ use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::sameness::{self, Part};
 use cerebro_durable as durable;
-use cerebro_store::{SaidText, Store, TextTombstones, Tombstone, Why, Write};
+use cerebro_store::{SaidText, Store, Supersession, TextTombstones, Tombstone, Why, Write};
 use rand::Rng;
 
 /// The file beside the index with the secret by which this home recognises texts that no longer hold.
@@ -117,7 +117,14 @@ async fn in_force(
     own: Option<&Memory>,
 ) -> Result<TextTombstones, ServiceError> {
     let found = write.tombstones(saying, own).await?;
-    let back = back_in_place(write.store(), found.all().collect()).await?;
+    let mut back = back_in_place(write.store(), found.all().collect()).await?;
+    // What this write itself supersedes is not back.
+    for edge in write.supersessions(&Vec::from_iter(back.iter().copied())).await? {
+        let newer = write.memory(&edge.newer).await?;
+        if edge.by != Supersession::CYCLE && newer.is_some_and(|newer| newer.is_live()) {
+            back.remove(&edge.older);
+        }
+    }
     Ok(found.without(|tombstone| tombstone.why == Why::Superseded && back.contains(&tombstone.memory)))
 }
 

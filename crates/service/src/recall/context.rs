@@ -128,10 +128,13 @@ impl Gathered {
         self.marks.entry(id).or_default().push(mark);
     }
 
-    /// Leaves out the last request of a session, which the reader is shown in a hint.
-    pub fn without_last_request_of(&mut self, session: &SessionId) {
-        if self.last_request.take_if(|prompt| prompt.session == *session).is_none()
-            && let Some(at) = self.prompts.iter().position(|prompt| prompt.session == *session)
+    /// Leaves out a request of a session, which the reader is shown in a hint.
+    pub fn without_request(&mut self, session: &SessionId, request: &str) {
+        let request = cut(request, MEMORY_CHARS);
+        let is_shown =
+            |prompt: &Prompt| prompt.session == *session && cut(&prompt.content, MEMORY_CHARS) == request;
+        if self.last_request.take_if(|prompt| is_shown(prompt)).is_none()
+            && let Some(at) = self.prompts.iter().position(is_shown)
         {
             self.prompts.remove(at);
         }
@@ -486,6 +489,7 @@ fn pack(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cerebro_core::domain::PromptId;
     use cerebro_core::redact::redact_text;
 
     fn follow_ups() -> FollowUps {
@@ -550,6 +554,52 @@ mod tests {
         assert!(text(Beyond::Nothing).contains("Nothing is stored"));
         assert!(text(Beyond::Nothing).contains("save_it") && text(Beyond::Withheld).contains("search_it"));
         assert!(!text(Beyond::Withheld).contains("Nothing is stored"));
+    }
+
+    #[test]
+    fn a_request_is_left_out_only_where_a_hint_shows_it() {
+        let left = SessionId::parse("left").unwrap();
+        let request = ContextRequest {
+            project: None,
+            scope: None,
+            limit: 5,
+            max_bytes: 4_000,
+            follow_ups: follow_ups(),
+        };
+        let text = |shown: Option<(&str, &str)>| {
+            let prompt = |content: &str| Prompt {
+                id: PromptId::random(),
+                session: left.clone(),
+                project: Project::general(),
+                agent: redact_text("a").value,
+                content: redact_text(content).value,
+                created_at: Timestamp::UNIX_EPOCH,
+                last_seen_at: Timestamp::UNIX_EPOCH,
+            };
+            let mut gathered = Gathered {
+                project: Project::general(),
+                due: Vec::new(),
+                elsewhere: Vec::new(),
+                left_off: vec!["- `left`".to_owned()],
+                last_request: Some(prompt("Mend the\nokapi")),
+                pinned: Vec::new(),
+                recent: Vec::new(),
+                sessions: Vec::new(),
+                prompts: vec![prompt("Feed the heron")],
+                marks: Marks::new(),
+                beyond: Beyond::Nothing,
+            };
+            if let Some((session, shown)) = shown {
+                gathered.without_request(&SessionId::parse(session).unwrap(), shown);
+            }
+            let text = gathered.written(&request).text;
+            [text.contains("Mend the okapi"), text.contains("Feed the heron")]
+        };
+        assert_eq!(text(None), [true, true]);
+        assert_eq!(text(Some(("left", "Mend the okapi"))), [false, true]);
+        assert_eq!(text(Some(("left", "Feed the heron"))), [true, false]);
+        assert_eq!(text(Some(("left", "another request"))), [true, true]);
+        assert_eq!(text(Some(("other", "Mend the okapi"))), [true, true]);
     }
 
     #[test]

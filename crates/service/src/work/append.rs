@@ -167,7 +167,7 @@ fn stands_for(step: &Step) -> usize {
 
 /// The keys by which repetitions of events of a piece of work are recognised.
 fn onces(prepared: &[Prepared], work: &WorkId) -> Vec<String> {
-    prepared.iter().filter_map(|one| one.once(work)).collect()
+    prepared.iter().flat_map(|one| one.onces(work)).collect()
 }
 
 /// Whether the journal refused the events because of the caller, so that nothing is missing.
@@ -245,10 +245,11 @@ impl Append<'_> {
             prepared
         };
         for one in prepared {
-            if one.once(&id).is_some_and(|once| !known.insert(once)) {
+            if !one.onces(&id).is_disjoint(&known) {
                 appended.repeated += 1;
                 continue;
             }
+            known.extend(one.once(&id));
             // A prompt after the end resumes the session.
             if draft.state.closed.is_some() && matches!(one.step, Step::Prompt { .. }) && !late {
                 draft.record(write.at(), Step::Reopened)?;

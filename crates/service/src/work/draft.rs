@@ -1,6 +1,6 @@
 //! A piece of work while a decision changes it: its row, its state, and the new events.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
@@ -71,9 +71,18 @@ impl Prepared {
         }
     }
 
-    /// The key by which a repetition of it is recognised, in its stored form.
+    /// The key by which a repetition of it is recognised, in its stored form. A gap in place of an event has a key of its
+    /// own, so that the transcript can still report the event.
     pub fn once(&self, work: &WorkId) -> Option<String> {
-        Some(kept_once(work, self.once.as_deref()?))
+        let once = self.once.as_deref()?;
+        let is_missing = matches!(self.step, Step::Gap { filled: false, .. });
+        Some(if is_missing { kept_once(work, &format!("missing:{once}")) } else { kept_once(work, once) })
+    }
+
+    /// The stored keys of which any makes it a repetition: its own, and for a gap that of the event too.
+    pub fn onces(&self, work: &WorkId) -> BTreeSet<String> {
+        let given = self.once.as_deref().map(|once| kept_once(work, once));
+        self.once(work).into_iter().chain(given).collect()
     }
 }
 

@@ -162,6 +162,25 @@ fn numbers_have_no_gaps_when_many_write_at_once() {
 }
 
 #[test]
+fn a_gap_in_place_of_an_event_repeats_it_and_leaves_it_to_the_transcript() {
+    run(async |folder| {
+        let service = open(folder, Timestamp::now).await;
+        let keyed = |step: Step, once: &str| Happening { once: Some(once.to_owned()), ..step.into() };
+        let said = |text: &str| Step::Prompt { text: text.to_owned() };
+        let (from, to, reason) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, String::new());
+        let gap = Step::Gap { from, to, count: Some(1), reason, filled: false };
+        append(&service, "s1", vec![keyed(said("it arrived"), "a:0")]).await;
+        for (once, counts) in [("a:0", (0, 1)), ("b:0", (1, 0)), ("b:0", (0, 1))] {
+            let appended = append(&service, "s1", vec![keyed(gap.clone(), once)]).await;
+            assert_eq!((appended.recorded, appended.repeated), counts, "{once}");
+        }
+        let found = append(&service, "s1", vec![keyed(said("the transcript has it"), "b:0")]).await;
+        assert_eq!((found.recorded, found.repeated), (1, 0));
+        service.close().await.unwrap();
+    });
+}
+
+#[test]
 fn of_two_that_claim_at_once_one_gets_it_and_the_late_one_changes_nothing() {
     run(async |folder| {
         let service = open(folder, TestClock::<5>::now).await;
