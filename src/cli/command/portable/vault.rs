@@ -25,6 +25,8 @@ pub const NOTE_BYTES_MAX: u64 = 512 * 1024;
 /// The folder of personal memories, and that of sessions.
 pub const PERSONAL: &str = Project::RESERVED[0];
 const SESSIONS: &str = Project::RESERVED[1];
+/// How an export's own notes are written: they are many, and the next export writes again what a power loss took.
+const NOTE: Kind = Kind::Derived;
 
 /// Why a file is left alone.
 const EDITED: &str = "it was changed here and not imported; `cerebro import` takes it";
@@ -138,7 +140,8 @@ impl Vault {
         let Ok(Some(new)) = note::parse(text) else {
             return Err(Error::internal(format!("the note of memory {id} cannot be read back")));
         };
-        let target = self.named_by_hand(id).cloned().unwrap_or_else(|| self.place_of(&new, id));
+        let own = self.named_by_hand(id);
+        let target = own.cloned().unwrap_or_else(|| self.place_of(&new, id));
         if self.is_kept_from(&target, report) {
             return Ok(());
         }
@@ -183,7 +186,8 @@ impl Vault {
         }
         let text = ours.iter().fold(text.to_owned(), |text, (_, old)| note::with_additions(&text, old));
         let present = ours.iter().find(|(place, _)| *place == target).map(|(_, present)| present.as_str());
-        if !put(&target, &text, present, "memories", report)? {
+        let kind = if own.is_some() { Kind::Persons } else { NOTE };
+        if !put(&target, &text, present, kind, "memories", report)? {
             return Ok(());
         }
         for (old, _) in ours.iter().filter(|(place, _)| *place != target) {
@@ -210,7 +214,7 @@ impl Vault {
                 return Ok(());
             }
         };
-        put(&path, text, present.as_deref(), "sessions", report).map(drop)
+        put(&path, text, present.as_deref(), NOTE, "sessions", report).map(drop)
     }
 }
 
@@ -226,6 +230,7 @@ fn put(
     path: &Path,
     text: &str,
     present: Option<&str>,
+    kind: Kind,
     what: &'static str,
     report: &mut Report,
 ) -> Result<bool> {
@@ -237,10 +242,9 @@ fn put(
     if let Some(folder) = path.parent() {
         platform::create_private_dir_all(folder).map_err(fault)?;
     }
-    // Notes are many, and the next export writes again what a power loss took: they are not synced.
     let written = match present {
-        Some(_) => durable::write(path, Kind::Derived, text.as_bytes()),
-        None => durable::create(path, Kind::Derived, text.as_bytes()),
+        Some(_) => durable::write(path, kind, text.as_bytes()),
+        None => durable::create(path, kind, text.as_bytes()),
     };
     match written {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -359,6 +363,9 @@ pub fn notes_below(root: &Path) -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::answer::portable::Memory;
 
@@ -476,8 +483,10 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let mine = temp.path().join("My idea.md");
         fs::write(&mine, note::placed("Text.\n", ID, 1)).unwrap();
+        fs::set_permissions(&mine, Permissions::from_mode(0o640)).unwrap();
         for title in ["My idea", "Other"] {
             assert_eq!(export(temp.path(), &memory(title, "Text.")), (vec![], 1));
+            assert_eq!(fs::metadata(&mine).unwrap().permissions().mode() & 0o777, 0o640);
             assert_eq!(notes_below(temp.path()).unwrap(), std::slice::from_ref(&mine));
             assert!(fs::read_to_string(&mine).unwrap().contains(&format!("title: \"{title}\"")));
             assert_eq!(Vault::open(temp.path()).unwrap().stem_of(title, ID), "My idea");
