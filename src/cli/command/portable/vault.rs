@@ -15,7 +15,7 @@ use super::note::{self, Note, Standing};
 use crate::cli::error::{Error, Result};
 use crate::platform;
 use cerebro_core::domain::{MemoryId, Project};
-use cerebro_core::text;
+use cerebro_core::{redact, text};
 use cerebro_durable::{self as durable, Kind};
 
 /// Deepest folder below the given one that is read.
@@ -30,6 +30,8 @@ const NOTE: Kind = Kind::Derived;
 
 /// Why a file is left alone.
 const EDITED: &str = "it was changed here and not imported; `cerebro import` takes it";
+const SECRET: &str = "it has a secret or private text, which its memory does not have; take that out and import it, and the next \
+     export writes it again";
 const COPY: &str =
     "it is a copy of a note of this export; remove it, or take `id` out to make it a new memory";
 const NO_FOLDER: &str = "it is where a folder of notes belongs, and not a folder; notes are not written through links: \
@@ -155,6 +157,7 @@ impl Vault {
                 Found::Nothing => continue,
                 Found::Other => IN_THE_WAY.to_owned(),
                 Found::Text(present) => match note::standing(&present, id, &new) {
+                    Standing::Ours(note) if own.is_some() && has_more(&note, &new) => SECRET.to_owned(),
                     Standing::Ours(note) if place == target || self.is_placed(&note, id, &place) => {
                         ours.push((place, present));
                         continue;
@@ -216,6 +219,11 @@ impl Vault {
         };
         put(&path, text, present.as_deref(), NOTE, "sessions", report).map(drop)
     }
+}
+
+/// Whether a note that was imported has something that its memory lacks, because it was redacted.
+fn has_more(note: &Note, new: &Note) -> bool {
+    note.content != new.content && redact::redact(&note.content).count > 0
 }
 
 /// Whether a file is where an export put the note of a memory, whose title was changed in the file since.
