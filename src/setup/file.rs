@@ -111,6 +111,11 @@ pub fn remove_empty(mut folders: Vec<PathBuf>) {
     }
 }
 
+/// Where the backup of a file is, for the default home.
+pub fn backup_of(path: &Path) -> PathBuf {
+    path.with_added_extension("cerebro-backup")
+}
+
 /// Writes the backup of a file, with the permissions of the file.
 ///
 /// # Errors

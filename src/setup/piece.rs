@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::user_folders::{Invocation, words_of};
-use super::{block, json, table};
+use super::{block, file, json, table};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The name of the program's file, wherever it is installed.
@@ -156,7 +156,7 @@ pub struct Piece {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     pub path: PathBuf,
-    /// Where its text before the first setup from this home is kept.
+    /// Where this home keeps its text before setup, unless the record says another place.
     pub backup: PathBuf,
     pub format: Format,
     pub pieces: Vec<Piece>,
@@ -241,8 +241,7 @@ impl Format {
 impl Target {
     /// A file with its pieces.
     pub fn new(path: PathBuf, format: Format, pieces: impl IntoIterator<Item = Piece>) -> Self {
-        let backup = path.with_added_extension("cerebro-backup");
-        Self { path, backup, format, pieces: pieces.into_iter().collect() }
+        Self { backup: file::backup_of(&path), path, format, pieces: pieces.into_iter().collect() }
     }
 
     /// A file that Cerebro writes whole and that is not an agent's.

@@ -38,7 +38,8 @@ impl Change {
     /// A change of a target without texts.
     fn of(target: &Target, recorded: Option<&FileRecord>) -> Self {
         let folders = recorded.map(|recorded| recorded.folders.clone()).unwrap_or_default();
-        Self { path: target.path.clone(), backup: target.backup.clone(), folders, ..Self::default() }
+        let backup = recorded.and_then(FileRecord::backup).unwrap_or_else(|| target.backup.clone());
+        Self { path: target.path.clone(), backup, folders, ..Self::default() }
     }
 
     /// The change, if the file can be written.
@@ -290,7 +291,7 @@ fn base_of(
         let is_made = target.format == Format::Whole && without != text;
         return Ok((!is_made).then_some(without));
     };
-    let original = if recorded.existed { file::read(&target.backup)? } else { None };
+    let original = recorded.backup().map_or(Ok(None), |backup| file::read(&backup))?;
     let is_untouched = digest(text) == recorded.digest;
     if is_untouched && (original.is_some() || !recorded.existed) {
         return Ok(original);
@@ -343,7 +344,9 @@ fn write_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError
         }
         folders.extend(written?);
         let existed = change.base.is_some();
-        record.set_file(FileRecord { path: change.path.clone(), existed, digest: digest(after), folders });
+        let backup = existed.then(|| change.backup.clone());
+        let (path, digest) = (change.path.clone(), digest(after));
+        record.set_file(FileRecord { path, existed, backup, digest, folders });
     }
     record.remove_empty_folders(folders_of_gone(changes));
     Ok(())

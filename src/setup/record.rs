@@ -12,11 +12,21 @@ pub struct FileRecord {
     pub path: PathBuf,
     /// Whether it existed before setup. If so, its backup has that text.
     pub existed: bool,
+    /// Where that backup is; `None` in a record of an earlier build, which had one name for the backups of all homes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<PathBuf>,
     /// SHA-256 of the text that was written last.
     pub digest: String,
     /// The folders that were created for it, the outermost first.
     #[serde(default)]
     pub folders: Vec<PathBuf>,
+}
+
+impl FileRecord {
+    /// Where its text before setup is kept; `None` if it did not exist.
+    pub fn backup(&self) -> Option<PathBuf> {
+        self.existed.then(|| self.backup.clone().unwrap_or_else(|| file::backup_of(&self.path)))
+    }
 }
 
 /// The record of one agent: `setup/AGENT.json` in the home.

@@ -88,6 +88,13 @@ fn many_are_read_pinned_deleted_and_restored_at_once() {
     let some = home.run(&with("pin"));
     assert!(some.code() == 1 && some.stderr.contains(&ids[1]), "{some:?}");
     assert_eq!(some.stdout, format!("{}\tpinned\n", ids[0]), "{some:?}");
+    let some = home.run(&[with("unpin"), vec!["--json"]].concat());
+    let some: Value = serde_json::from_str(&some.stdout).unwrap();
+    assert_eq!(
+        some["memories"].as_array().map(Vec::len),
+        Some(1),
+        "a list, since three were asked for: {some}"
+    );
     home.json(&["restore", &ids[1]]);
     home.json(&with("unpin"));
     assert_eq!(home.json(&with("delete"))["memories"][2]["outcome"], "deleted");

@@ -192,7 +192,15 @@ fn new_notes_become_memories_once() {
     assert_eq!((&again["created"], &again["unchanged"]), (&Value::Null, &json!(1)), "{again}");
     edit(&dir.join("acme/pay/Why the skua.md"), "It is fast.", "It is very fast.");
     assert_eq!(import(&home, &dir, &[]).1["updated"], 1);
-    home.run(&["export", "--format", "markdown", dir.to_str().unwrap()]).success();
+    // Only the person has the secret, so the file stays as it is while the secret is in it.
+    let note = dir.join("acme/pay/Why the skua.md");
+    let export = || home.run(&["export", "--format", "markdown", dir.to_str().unwrap()]);
+    let kept = export();
+    assert!(kept.code() == 1 && kept.stderr.contains("Why the skua.md"), "{kept:?}");
+    edit(&note, &format!("Token {secret}"), "It is quick.");
+    assert_eq!(import(&home, &dir, &[]).1["updated"], 1);
+    export().success();
+    assert!(fs::read_to_string(&note).unwrap().contains("It is very fast.\n\nIt is quick.\n"));
     assert_eq!(fs::read_dir(dir.join("acme/pay")).unwrap().count(), 1, "a second note of it");
 }
 

@@ -115,6 +115,30 @@ fn two_homes_give_a_persons_file_back_to_the_byte() {
 }
 
 #[test]
+fn what_an_earlier_build_set_up_is_undone_to_the_byte() {
+    for is_renewed in [false, true] {
+        let home = Home::new();
+        let settings = home.write(".gemini/settings.json", "{ \"a\": 1, // why\n }");
+        let before = tree(&home.user());
+        home.run(&["setup", "gemini-cli"]).success();
+        // It had one name for the backups of all homes, and noted neither their place nor the program.
+        fs::rename(backup_beside(&settings), settings.with_added_extension("cerebro-backup")).unwrap();
+        let path = home.data().join("setup/gemini-cli.json");
+        let mut record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert!(record.as_object_mut().unwrap().remove("program").is_some());
+        for file in record["files"].as_array_mut().unwrap() {
+            file.as_object_mut().unwrap().remove("backup");
+        }
+        fs::write(&path, record.to_string()).unwrap();
+        if is_renewed {
+            home.run(&["setup", "gemini-cli", "--no-hooks"]).success();
+        }
+        home.run(&["unsetup", "gemini-cli"]).success();
+        assert_eq!(tree(&home.user()), before, "{is_renewed}");
+    }
+}
+
+#[test]
 fn hooks_of_a_program_that_was_renamed_and_moved_are_known() {
     for words in [&["unsetup", "claude-code"][..], &["uninstall"], &["setup", "claude-code"]] {
         let home = Home::new();

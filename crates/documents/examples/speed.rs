@@ -1,4 +1,4 @@
-//! How fast documents are read: `cargo run --release --workspace --example speed -- [FILE…]`
+//! How fast documents are read: `cargo run --release -p cerebro-documents --example speed -- [FILE…]`
 //!
 //! Without files it reads generated Markdown (sections, lists and code) and a generated PDF of text pages. Each is read until a
 //! second has passed, and cut into passages.

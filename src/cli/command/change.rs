@@ -99,7 +99,7 @@ where
     let daemon = Daemon::reach(&context.home()?).await?;
     let ids = whole_ids(&daemon, &args.ids, args.hint).await?;
     let (changed, fault) = each(context, &daemon, &ids, || Request::new(operation)).await?;
-    print_json(context, changed.iter().map(Received::raw))?;
+    print_json(context, ids.len(), changed.iter().map(Received::raw))?;
     for Changed { id, outcome, title, noted } in changed.iter().map(|one| &**one) {
         let detail = if title.is_empty() { String::new() } else { format!(" {}", title.raw()) };
         context.output.outcome(id.raw(), outcome.raw(), &detail)?;
@@ -229,16 +229,16 @@ pub async fn delete_each(
     let (deleted, fault) = each(context, daemon, ids, || Request::new(of::Delete).with("hard", hard)).await?;
     if hard {
         let exchanges = past_exchanges(daemon).await;
-        report_purged(context, home, &deleted, edits, exchanges)?;
+        report_purged(context, home, ids.len(), &deleted, edits, exchanges)?;
     } else {
-        report_deleted(context, &deleted)?;
+        report_deleted(context, ids.len(), &deleted)?;
     }
     fault.map_or(Ok(Outcome::Done), Err)
 }
 
 /// Says what was deleted, and which archived memories still say the same.
-fn report_deleted(context: &CommandContext, deleted: &[Received<Deleted>]) -> Result<()> {
-    print_deleted(context, deleted.iter().map(|one| one.raw().clone()).collect(), deleted)?;
+fn report_deleted(context: &CommandContext, asked: usize, deleted: &[Received<Deleted>]) -> Result<()> {
+    print_deleted(context, asked, deleted.iter().map(|one| one.raw().clone()).collect(), deleted)?;
     for id in others(deleted, |one| &one.copies) {
         context
             .output
@@ -251,6 +251,7 @@ fn report_deleted(context: &CommandContext, deleted: &[Received<Deleted>]) -> Re
 fn report_purged(
     context: &CommandContext,
     home: &Home,
+    asked: usize,
     purged: &[Received<Deleted>],
     edits: Vec<PathBuf>,
     exchanges: u64,
@@ -265,7 +266,7 @@ fn report_purged(
         result["remains"]["exchanges"] = exchanges.into();
         result
     };
-    print_deleted(context, purged.iter().map(result).collect(), purged)?;
+    print_deleted(context, asked, purged.iter().map(result).collect(), purged)?;
     for path in removed {
         context.output.note(&format!("removed {}, the text of an edit that was not saved", path.display()));
     }
@@ -312,15 +313,27 @@ fn edits_of(home: &Home, ids: &[String]) -> Vec<PathBuf> {
     files.filter(|edit| ids.iter().any(|id| edit.memory.as_str() == id)).map(|edit| edit.path).collect()
 }
 
-/// Prints the results in JSON if that was asked for: a single one as an object, several as a list.
-fn print_json<'a>(context: &CommandContext, results: impl Iterator<Item = &'a Value>) -> Result<()> {
+/// Prints the results in JSON if that was asked for: as an object if one memory was asked for, otherwise as a list.
+fn print_json<'a>(
+    context: &CommandContext,
+    asked: usize,
+    results: impl Iterator<Item = &'a Value>,
+) -> Result<()> {
     let results: Vec<&Value> = results.collect();
-    let answer = if let [one] = results.as_slice() { json!(one) } else { json!({ "memories": results }) };
+    let answer = match results.as_slice() {
+        [one] if asked == 1 => json!(one),
+        _ => json!({ "memories": results }),
+    };
     context.output.json(&answer).map(drop)
 }
 
 /// Prints what was deleted; in JSON, the results.
-fn print_deleted(context: &CommandContext, results: Vec<Value>, deleted: &[Received<Deleted>]) -> Result<()> {
-    print_json(context, results.iter())?;
+fn print_deleted(
+    context: &CommandContext,
+    asked: usize,
+    results: Vec<Value>,
+    deleted: &[Received<Deleted>],
+) -> Result<()> {
+    print_json(context, asked, results.iter())?;
     deleted.iter().try_for_each(|one| context.output.outcome(one.id.raw(), one.outcome.raw(), ""))
 }

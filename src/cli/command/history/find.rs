@@ -10,10 +10,9 @@ use serde_json::json;
 use super::super::marks::{print_marks, repeating};
 use super::super::selection::ProjectArgs;
 use super::super::{CommandContext, Outcome, suggest, within};
-use crate::answer::{Received, history::Facts};
 use crate::answer::{
-    Text,
-    history::{Exchange, Fact, Row, Status, Whole},
+    Received, Text,
+    history::{Exchange, Fact, Facts, Row, Status, Whole},
     observation::Observation,
     of,
 };

@@ -20,9 +20,10 @@ use crate::answer::{
 };
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
+use crate::config::Config;
 use cerebro_core::code::Code;
 use cerebro_core::domain::Run;
-use cerebro_core::text;
+use cerebro_core::{redact, text};
 use cerebro_durable as durable;
 
 /// Says what was done, and which files were left alone and why.
@@ -66,7 +67,9 @@ struct NoteName {
 /// Writes the live memories and the sessions of a part into `dir`. Files that are not ours stay as they are.
 pub async fn export(context: &CommandContext, dir: &Path, part: &PartArgs) -> Result<Outcome> {
     let filter = part.filter()?;
-    let daemon = Daemon::reach(&context.home()?).await?;
+    let home = context.home()?;
+    let daemon = Daemon::reach(&home).await?;
+    redact::configure(Config::read(&home.config_file())?.redaction);
     let bar = context.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
     let vault = Vault::open(dir)?;
     let survey = survey(&daemon, filter, &vault).await?;

@@ -15,7 +15,7 @@ use super::note::{self, Note, Standing};
 use crate::cli::error::{Error, Result};
 use crate::platform;
 use cerebro_core::domain::{MemoryId, Project};
-use cerebro_core::text;
+use cerebro_core::{redact, text};
 use cerebro_durable::{self as durable, Kind};
 
 /// Deepest folder below the given one that is read.
@@ -25,9 +25,13 @@ pub const NOTE_BYTES_MAX: u64 = 512 * 1024;
 /// The folder of personal memories, and that of sessions.
 pub const PERSONAL: &str = Project::RESERVED[0];
 const SESSIONS: &str = Project::RESERVED[1];
+/// How an export's own notes are written: they are many, and the next export writes again what a power loss took.
+const NOTE: Kind = Kind::Derived;
 
 /// Why a file is left alone.
 const EDITED: &str = "it was changed here and not imported; `cerebro import` takes it";
+const SECRET: &str = "it has a secret or private text, which its memory does not have; take that out and import it, and the next \
+     export writes it again";
 const COPY: &str =
     "it is a copy of a note of this export; remove it, or take `id` out to make it a new memory";
 const NO_FOLDER: &str = "it is where a folder of notes belongs, and not a folder; notes are not written through links: \
@@ -138,7 +142,8 @@ impl Vault {
         let Ok(Some(new)) = note::parse(text) else {
             return Err(Error::internal(format!("the note of memory {id} cannot be read back")));
         };
-        let target = self.named_by_hand(id).cloned().unwrap_or_else(|| self.place_of(&new, id));
+        let own = self.named_by_hand(id);
+        let target = own.cloned().unwrap_or_else(|| self.place_of(&new, id));
         if self.is_kept_from(&target, report) {
             return Ok(());
         }
@@ -152,6 +157,7 @@ impl Vault {
                 Found::Nothing => continue,
                 Found::Other => IN_THE_WAY.to_owned(),
                 Found::Text(present) => match note::standing(&present, id, &new) {
+                    Standing::Ours(note) if own.is_some() && has_more(&note, &new) => SECRET.to_owned(),
                     Standing::Ours(note) if place == target || self.is_placed(&note, id, &place) => {
                         ours.push((place, present));
                         continue;
@@ -183,7 +189,8 @@ impl Vault {
         }
         let text = ours.iter().fold(text.to_owned(), |text, (_, old)| note::with_additions(&text, old));
         let present = ours.iter().find(|(place, _)| *place == target).map(|(_, present)| present.as_str());
-        if !put(&target, &text, present, "memories", report)? {
+        let kind = if own.is_some() { Kind::Persons } else { NOTE };
+        if !put(&target, &text, present, kind, "memories", report)? {
             return Ok(());
         }
         for (old, _) in ours.iter().filter(|(place, _)| *place != target) {
@@ -210,8 +217,13 @@ impl Vault {
                 return Ok(());
             }
         };
-        put(&path, text, present.as_deref(), "sessions", report).map(drop)
+        put(&path, text, present.as_deref(), NOTE, "sessions", report).map(drop)
     }
+}
+
+/// Whether a note that was imported has something that its memory lacks, because it was redacted.
+fn has_more(note: &Note, new: &Note) -> bool {
+    note.content != new.content && redact::redact(&note.content).count > 0
 }
 
 /// Whether a file is where an export put the note of a memory, whose title was changed in the file since.
@@ -226,6 +238,7 @@ fn put(
     path: &Path,
     text: &str,
     present: Option<&str>,
+    kind: Kind,
     what: &'static str,
     report: &mut Report,
 ) -> Result<bool> {
@@ -237,10 +250,9 @@ fn put(
     if let Some(folder) = path.parent() {
         platform::create_private_dir_all(folder).map_err(fault)?;
     }
-    // Notes are many, and the next export writes again what a power loss took: they are not synced.
     let written = match present {
-        Some(_) => durable::write(path, Kind::Derived, text.as_bytes()),
-        None => durable::create(path, Kind::Derived, text.as_bytes()),
+        Some(_) => durable::write(path, kind, text.as_bytes()),
+        None => durable::create(path, kind, text.as_bytes()),
     };
     match written {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -359,6 +371,9 @@ pub fn notes_below(root: &Path) -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::answer::portable::Memory;
 
@@ -476,8 +491,10 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let mine = temp.path().join("My idea.md");
         fs::write(&mine, note::placed("Text.\n", ID, 1)).unwrap();
+        fs::set_permissions(&mine, Permissions::from_mode(0o640)).unwrap();
         for title in ["My idea", "Other"] {
             assert_eq!(export(temp.path(), &memory(title, "Text.")), (vec![], 1));
+            assert_eq!(fs::metadata(&mine).unwrap().permissions().mode() & 0o777, 0o640);
             assert_eq!(notes_below(temp.path()).unwrap(), std::slice::from_ref(&mine));
             assert!(fs::read_to_string(&mine).unwrap().contains(&format!("title: \"{title}\"")));
             assert_eq!(Vault::open(temp.path()).unwrap().stem_of(title, ID), "My idea");

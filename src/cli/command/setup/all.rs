@@ -42,7 +42,7 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
     }
     let changes = || found.iter().flat_map(|found| &found.plan.changes);
     let is_any = changes().any(Change::is_any);
-    print_differences(context, changes())?;
+    print_differences(context, changes(), Run::dry_if(args.dry_run))?;
     if is_any && !args.dry_run && !args.yes && !context.output.confirm(&question(&found))? {
         context.output.note("nothing was changed");
         return Ok(Outcome::Short);

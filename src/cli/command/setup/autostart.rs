@@ -46,7 +46,7 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
     let changes = setup::plan_setup(std::slice::from_ref(&service.target), |_| true, record.as_ref())?;
     let mut problem = None;
     if !args.dry_run {
-        print_differences(context, &changes)?;
+        print_differences(context, &changes, Run::Real)?;
         let home = context.home()?;
         setup::apply_setup(&changes, record.unwrap_or_default(), home.root(), SERVICE_RECORD)?;
         if !args.no_start {

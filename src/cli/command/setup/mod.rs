@@ -355,21 +355,24 @@ pub(super) fn print_changes(
 ) -> Result<()> {
     match run {
         Run::Real => print_files(context, setup, changes, nothing),
-        Run::Dry => print_differences(context, changes),
+        Run::Dry => print_differences(context, changes, run),
     }
 }
 
-/// Shows people each change as a difference.
+/// Shows people each change as a difference. A dry run says if there is none.
 pub(super) fn print_differences<'a>(
     context: &CommandContext,
     changes: impl IntoIterator<Item = &'a Change>,
+    run: Run,
 ) -> Result<()> {
     let differences: String = changes.into_iter().map(Change::difference).collect();
-    if differences.is_empty() {
-        context.output.note("no file would change");
-        return Ok(());
+    if !differences.is_empty() {
+        return context.output.text(&differences);
     }
-    context.output.text(&differences)
+    if run.is_dry() {
+        context.output.note("no file would change");
+    }
+    Ok(())
 }
 
 /// Shows people the outcome for each file, or says that there is none.
