@@ -56,9 +56,10 @@ pub async fn run(
         context.output.progress(Some(items.len() as u64), "{bar:30} {human_pos} of {human_len}, {elapsed}");
     let mut report = Report { skipped, ..Report::default() };
     let known = known(&daemon, &items).await?;
-    let (old, new): (Vec<Item>, Vec<Item>) = items
-        .into_iter()
-        .partition(|Item { line, .. }| line.kind == LineKind::Memory && known.contains(&line.id));
+    // A dry run only counts edges, so it leaves out those of known memories itself.
+    let is_old = |kind: LineKind| kind == LineKind::Memory || run.is_dry() && kind == LineKind::Edge;
+    let (old, new): (Vec<Item>, Vec<Item>) =
+        items.into_iter().partition(|Item { line, .. }| is_old(line.kind) && known.contains(&line.id));
     report.unchanged += old.len() as u64;
     bar.inc(old.len() as u64);
     for mut batch in batches(new) {
