@@ -74,7 +74,8 @@ impl Store {
     /// # Errors
     /// The error of the decision, or [`StoreError`].
     pub async fn transact<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
-        let mut attempts = Attempts::of(std::any::type_name::<D>());
+        let decision_type = std::any::type_name::<D>();
+        let mut attempts = Attempts::of(decision_type.rsplit("::").next().unwrap_or(decision_type));
         loop {
             let mut write = self.begin().await?;
             // Boxed, so that the callers' futures stay small.
