@@ -119,7 +119,7 @@ async fn in_force(
     let found = write.tombstones(saying, own).await?;
     let mut back = back_in_place(write.store(), found.all().collect()).await?;
     // What this write itself supersedes is not back.
-    for edge in write.supersessions(&Vec::from_iter(back.iter().copied())).await? {
+    for edge in write.supersessions(&back.iter().copied().collect::<Vec<_>>()).await? {
         let newer = write.memory(&edge.newer).await?;
         if edge.by != Supersession::CYCLE && newer.is_some_and(|newer| newer.is_live()) {
             back.remove(&edge.older);
