@@ -286,7 +286,9 @@ fn what_an_import_supersedes_does_not_come_in_by_a_later_line_of_it() {
         "kind": "edge", "name": "SUPERSEDES", "from": "importedaaaa", "to": older, "at": "2026-01-01T00:00:00Z",
     });
     let again = memory_line("importedbaaa", "Walrus", &text(1));
-    assert_eq!(import(&home, &[newer, edge, again]), 2, "the memory and the edge");
+    let within =
+        memory_line("importedcaaa", "Meeting", &format!("We met on Monday. {} Nothing else.", text(1)));
+    assert_eq!(import(&home, &[newer, edge, again, within]), 2, "the memory and the edge");
     assert_eq!(agent.get(&older)["superseded_by"], json!(["importedaaaa"]));
 }
 

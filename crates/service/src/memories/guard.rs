@@ -117,15 +117,23 @@ async fn in_force(
     own: Option<&Memory>,
 ) -> Result<TextTombstones, ServiceError> {
     let found = write.tombstones(saying, own).await?;
-    let mut back = back_in_place(write.store(), found.all().collect()).await?;
-    // What this write itself supersedes is not back.
+    let back = back_after(write, found.all().collect()).await?;
+    Ok(found.without(|tombstone| tombstone.why == Why::Superseded && back.contains(&tombstone.memory)))
+}
+
+/// As [`back_in_place`], after this write: what it supersedes itself is not back.
+async fn back_after(
+    write: &Write<'_>,
+    tombstones: Vec<&Tombstone>,
+) -> Result<BTreeSet<MemoryId>, ServiceError> {
+    let mut back = back_in_place(write.store(), tombstones).await?;
     for edge in write.supersessions(&back.iter().copied().collect::<Vec<_>>()).await? {
         let newer = write.memory(&edge.newer).await?;
         if edge.by != Supersession::CYCLE && newer.is_some_and(|newer| newer.is_live()) {
             back.remove(&edge.older);
         }
     }
-    Ok(found.without(|tombstone| tombstone.why == Why::Superseded && back.contains(&tombstone.memory)))
+    Ok(back)
 }
 
 /// Of the memories that were superseded when these tombstones were made, those that no other one supersedes now, because it was
@@ -257,7 +265,8 @@ async fn outdated(
     }
     let parts = read();
     let found = write.tombstones_of_parts(scope, &parts).await?;
-    still_outdated(write.store(), parts, found).await
+    let back = back_after(write, found.iter().flatten().collect()).await?;
+    still_outdated(write.store(), parts, found, &back).await
 }
 
 /// The memories that say what holds now where some text repeats what no longer holds: corrected memories, and memories that
@@ -268,7 +277,8 @@ pub(crate) async fn corrected_in(
     parts: Vec<Part>,
 ) -> Result<Vec<MemoryId>, ServiceError> {
     let found = store.tombstones().of_parts(scope, &parts).await?;
-    let outdated = still_outdated(store, parts, found).await?;
+    let back = back_in_place(store, found.iter().flatten().collect()).await?;
+    let outdated = still_outdated(store, parts, found, &back).await?;
     let corrected = outdated.iter().filter(|(_, tombstone)| tombstone.why.is_correction());
     let ids: Vec<MemoryId> = corrected
         .filter_map(|(_, tombstone)| match tombstone.why {
@@ -284,14 +294,15 @@ pub(crate) async fn corrected_in(
     Ok(ids.into_iter().filter(is_live).collect())
 }
 
-/// The parts that no source of their tombstones says now, each with one of its tombstones.
+/// The parts that no source of their tombstones says now, each with one of its tombstones. `back` are the superseded memories
+/// that are back in their place.
 async fn still_outdated(
     store: &Store,
     parts: Vec<Part>,
     found: Vec<Vec<Tombstone>>,
+    back: &BTreeSet<MemoryId>,
 ) -> Result<Vec<(Part, Tombstone)>, ServiceError> {
     // A superseded memory stays as it is and says its text, so only what took its place counts.
-    let back = back_in_place(store, found.iter().flatten().collect()).await?;
     let sources = |tombstone: &Tombstone| {
         let counts = tombstone.why != Why::Superseded || back.contains(&tombstone.memory);
         let own = counts.then_some(tombstone.memory);
