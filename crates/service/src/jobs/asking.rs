@@ -1,6 +1,6 @@
 //! Asking a chat model until its answer fits the schema, within the budget.
 
-use std::sync::Mutex;
+use std::{iter, sync::Mutex};
 
 use serde_json::Value;
 
@@ -94,7 +94,7 @@ impl<'a> Payer<'a> {
         for (account, _) in &self.accounts {
             spent.push(self.spending.today(*account).await?);
         }
-        let granted = self.room(&spent, tokens, answer).ok_or(JobError::Spent)?;
+        let granted = self.room(spent, tokens, answer).ok_or(JobError::Spent)?;
         let most = Spent { requests: 1, tokens: tokens + u64::from(granted) };
         let mut charges = Vec::with_capacity(self.accounts.len());
         for (account, budget) in &self.accounts {
@@ -114,11 +114,11 @@ impl<'a> Payer<'a> {
 
     /// How many tokens the answer to a question of about `tokens` may have, at most `answer`, if so much is spent on each
     /// account. `None` if not even a short answer fits.
-    fn room(&self, spent: &[Spent], tokens: u64, answer: u32) -> Option<u32> {
+    fn room(&self, spent: impl IntoIterator<Item = Spent>, tokens: u64, answer: u32) -> Option<u32> {
         let wanted = tokens + u64::from(ANSWER_TOKENS_MAX)..=tokens + u64::from(answer);
         let mut all = *wanted.end();
         for ((_, budget), spent) in self.accounts.iter().zip(spent) {
-            all = all.min(budget.grants(*spent, wanted.clone())?);
+            all = all.min(budget.grants(spent, wanted.clone())?);
         }
         Some(u32::try_from(all - tokens).unwrap_or(answer))
     }
@@ -175,7 +175,7 @@ pub(crate) async fn ask<T>(
             // The day had too little left for it.
             Err(_)
                 if reply.end == End::CutOff
-                    && payer.room(&[Spent::default(); 2], tokens, wanted) > Some(answer_tokens) =>
+                    && payer.room(iter::repeat(Spent::default()), tokens, wanted) > Some(answer_tokens) =>
             {
                 return Err(JobError::Spent);
             }
