@@ -99,14 +99,12 @@ fn events_that_hooks_missed_without_a_daemon_are_reported_as_a_gap() {
         report(&home, agent, "BeforeAgent", &format!("s-{agent}"), json!({ "prompt": "Mend it" }));
     }
     home.kill_daemon();
+    let make_ran = || {
+        let tool = ran("make", "Output: (empty)\nProcess Group PGID: 7");
+        report(&home, AGENT, "AfterTool", "s-gemini-cli", tool);
+    };
     for _ in 0..3 {
-        report(
-            &home,
-            AGENT,
-            "AfterTool",
-            "s-gemini-cli",
-            ran("make", "Output: (empty)\nProcess Group PGID: 7"),
-        );
+        make_ran();
     }
     // Claude Code's transcript has it.
     let transcript = home.work().join("transcript.jsonl");
@@ -126,13 +124,7 @@ fn events_that_hooks_missed_without_a_daemon_are_reported_as_a_gap() {
 
     home.json(&["projects"]);
     let next = || {
-        report(
-            &home,
-            AGENT,
-            "AfterTool",
-            "s-gemini-cli",
-            ran("make", "Output: (empty)\nProcess Group PGID: 7"),
-        );
+        make_ran();
         let state = home.json(&["work", "show", &work_of(&home, "s-gemini-cli")])["state"].clone();
         assert_eq!((&state["gaps"]["times"], &state["gaps"]["events"]), (&json!(1), &json!(3)), "{state}");
         assert_eq!(state["gaps"]["reason"], "no daemon answered");

@@ -329,6 +329,25 @@ fn what_gemini_takes_out_of_its_conversation_was_said_all_the_same() {
     assert_eq!(read(&all), ["> one", "did", "> two", "more"], "and the answer of a tool is no prompt");
 }
 
+/// What Qwen Code and Gemini CLI show of a call of `make` that ended in this way.
+fn made(response: &str, status: &str) -> [String; 2] {
+    let call = r#","message":{"parts":[{"functionCall":{"id":"c","name":"run_shell_command","args":{"command":"make"}}}]}"#;
+    let result = format!(
+        r#","message":{{"parts":[{response}]}},"toolCallResult":{{"callId":"c","status":"{status}"}}"#
+    );
+    let all =
+        [qwen("user", &said(r#"{"text":"build"}"#)), qwen("assistant", call), qwen("tool_result", &result)];
+    let document = format!(
+        r#"{{"sessionId":"g","messages":[{{"id":"1","type":"user","content":"build"}},{{"id":"2","type":"gemini","content":"",
+        "toolCalls":[{{"id":"c","name":"run_shell_command","args":{{"command":"make"}},"status":"{status}","result":[{response}]}}]}}]}}"#
+    );
+    let batches = [
+        read_all(Agent::Qwen, &lines(all.iter().map(String::as_str))),
+        gemini_cli::read(document.as_bytes(), ""),
+    ];
+    batches.map(|batch| rendered(&batch).swap_remove(1))
+}
+
 #[test]
 fn the_status_of_a_command_may_stand_behind_a_long_output() {
     let output = "a line of the build\\n".repeat(200);
@@ -338,25 +357,11 @@ fn the_status_of_a_command_may_stand_behind_a_long_output() {
         )
     };
     for (status, want) in [("2", "$ make = failed 2"), ("0", "$ make = ok Command")] {
-        let call = r#","message":{"parts":[{"functionCall":{"id":"c","name":"run_shell_command","args":{"command":"make"}}}]}"#;
         let response =
             format!(r#"{{"functionResponse":{{"id":"c","response":{{"output":"{}"}}}}}}"#, report(status));
-        let result = format!(
-            r#","message":{{"parts":[{response}]}},"toolCallResult":{{"callId":"c","status":"success"}}"#
-        );
-        let all = [
-            qwen("user", &said(r#"{"text":"build"}"#)),
-            qwen("assistant", call),
-            qwen("tool_result", &result),
-        ];
-        let shown = rendered(&read_all(Agent::Qwen, &lines(all.iter().map(String::as_str))));
-        assert!(shown[1].starts_with(want), "{shown:?}");
-        let message = format!(
-            r#"{{"sessionId":"g","messages":[{{"id":"1","type":"user","content":"build"}},{{"id":"2","type":"gemini","content":"",
-            "toolCalls":[{{"id":"c","name":"run_shell_command","args":{{"command":"make"}},"status":"success","result":[{response}]}}]}}]}}"#
-        );
-        let shown = rendered(&gemini_cli::read(message.as_bytes(), ""));
-        assert!(shown[1].starts_with(want), "{shown:?}");
+        for shown in made(&response, "success") {
+            assert!(shown.starts_with(want), "{shown}");
+        }
     }
 }
 
@@ -420,23 +425,6 @@ fn calls_that_the_person_denied_in_gemini_and_qwen_are_refused() {
         let response = format!(
             r#"{{"functionResponse":{{"id":"c","response":{{"error":"[Operation Cancelled] Reason: {reason}"}}}}}}"#
         );
-        let call = r#","message":{"parts":[{"functionCall":{"id":"c","name":"run_shell_command","args":{"command":"make"}}}]}"#;
-        let result = format!(
-            r#","message":{{"parts":[{response}]}},"toolCallResult":{{"callId":"c","status":"cancelled"}}"#
-        );
-        let all = [
-            qwen("user", &said(r#"{"text":"build"}"#)),
-            qwen("assistant", call),
-            qwen("tool_result", &result),
-        ];
-        assert_eq!(rendered(&read_all(Agent::Qwen, &lines(all.iter().map(String::as_str))))[1], want);
-        let call = format!(
-            r#"{{"id":"c","name":"run_shell_command","args":{{"command":"make"}},"status":"cancelled","result":[{response}]}}"#
-        );
-        let document = format!(
-            r#"{{"sessionId":"g","messages":[{{"id":"1","type":"user","content":"build"}},
-            {{"id":"2","type":"gemini","content":"","toolCalls":[{call}]}}]}}"#
-        );
-        assert_eq!(rendered(&gemini_cli::read(document.as_bytes(), ""))[1], want);
+        assert_eq!(made(&response, "cancelled"), [want; 2]);
     }
 }
