@@ -79,7 +79,7 @@ impl Prepared {
         Some(if is_missing { kept_once(work, &format!("missing:{once}")) } else { kept_once(work, once) })
     }
 
-    /// The stored keys of which any makes it a repetition: its own, and for a gap that of the event too.
+    /// The stored keys by which it may be known already: its own, and for a gap also that of the event.
     pub fn onces(&self, work: &WorkId) -> BTreeSet<String> {
         let given = self.once.as_deref().map(|once| kept_once(work, once));
         self.once(work).into_iter().chain(given).collect()
