@@ -7,7 +7,7 @@
 use surrealdb::types::{SurrealValue, Value, Variables};
 
 use super::{
-    event::EventRow,
+    event,
     statement::{self, Statement},
 };
 use cerebro_core::domain::{
@@ -96,7 +96,7 @@ impl Changes {
         for part in self.tables.parts() {
             part.add_to(&mut script);
         }
-        script.add(statement::COMMIT_EVENTS, "events", events, |event| EventRow::from(event));
+        script.add(statement::COMMIT_EVENTS, "events", events, event::row);
         script.end()
     }
 

@@ -8,10 +8,10 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    edge::{EdgeRow, RawEdge},
+    columns::{RawRow, row_of, with_id},
     history,
     read::{Vars, Walk},
-    row::{datetime, key, malformed, memory_record},
+    row::memory_record,
     statement,
 };
 use cerebro_core::domain::{
@@ -24,11 +24,14 @@ const PAGE: usize = 500;
 /// Most citations of a memory that are read. An agent or a person gives a few; each accepted claim that says the same adds its own.
 pub(super) const CITATIONS_MAX: usize = 64;
 
+/// A memory, an exchange that it rests on, and since when.
+pub(super) type Cites = (MemoryId, ExchangeId, Timestamp);
+
 /// The changes of the table of these edges. An existing edge stays as it is.
 #[derive(Default)]
 pub(super) struct CitationChanges {
     /// New edges.
-    put: Vec<(MemoryId, ExchangeId, Timestamp)>,
+    put: Vec<Cites>,
     /// Memories that keep only the edges to these exchanges.
     alone: Vec<(MemoryId, Vec<ExchangeId>)>,
 }
@@ -49,11 +52,8 @@ impl Part for CitationChanges {
             memory: memory_record(memory),
             exchanges: exchanges.iter().map(history::exchange_record).collect(),
         });
-        commit.add(statement::COMMIT_CITES, "cites", &self.put, |(memory, exchange, at)| EdgeRow {
-            id: record(memory, exchange),
-            from: memory_record(memory),
-            to: history::exchange_record(exchange),
-            at: datetime(*at),
+        commit.add(statement::COMMIT_CITES, "cites", &self.put, |edge| {
+            with_id(record(&edge.0, &edge.1), row_of(edge))
         });
     }
 }
@@ -149,8 +149,9 @@ impl Citations<'_> {
     /// The exchanges that a memory rests on, those that it cited first before others; at most [`CITATIONS_MAX`].
     pub async fn of_memory(self, memory: &MemoryId) -> Result<Vec<ExchangeId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(CITATIONS_MAX);
-        let edges: Vec<EdgeRow> = self.0.values(TABLE, statement::CITATION_OF_MEMORY, vars).await?;
-        edges.into_iter().map(|edge| history::exchange_id(&key(TABLE, edge.to)?)).collect()
+        let edges: Vec<Cites> =
+            self.0.select::<RawRow, _>(TABLE, statement::CITATION_OF_MEMORY, vars).await?;
+        Ok(edges.into_iter().map(|(_, exchange, _)| exchange).collect())
     }
 
     /// Those of these tombstones that stand for a citation which is there. It walks all citations.
@@ -162,11 +163,10 @@ impl Citations<'_> {
         if asked.is_empty() {
             return Ok(live);
         }
-        let mut pages = Walk::<RawEdge>::over::<EdgeRow>(self.0, TABLE, PAGE);
+        let mut pages = Walk::<Cites>::over::<RawRow>(self.0, TABLE, PAGE);
         while let Some(page) = pages.next().await? {
-            for RawEdge { from, to, .. } in page {
-                let memory = MemoryId::parse(&from).map_err(|_| malformed(TABLE, "in", &from))?;
-                let tombstone = HistoryTombstone::of_citation(&memory, &history::exchange_id(&to)?);
+            for (memory, exchange, _) in page {
+                let tombstone = HistoryTombstone::of_citation(&memory, &exchange);
                 live.extend(Some(tombstone).filter(|tombstone| asked.contains(tombstone)));
             }
         }
@@ -179,7 +179,7 @@ impl Citations<'_> {
             return Ok(false);
         }
         let vars = Vars::new().list("exchanges", exchanges.iter().map(history::exchange_record)).limit(1);
-        let edges: Vec<EdgeRow> = self.0.values(TABLE, statement::CITATION_OF_EXCHANGES, vars).await?;
+        let edges: Vec<RawRow> = self.0.values(TABLE, statement::CITATION_OF_EXCHANGES, vars).await?;
         Ok(!edges.is_empty())
     }
 }

@@ -1,22 +1,21 @@
 //! Consolidations: their plans, what was done, and what is needed to undo it. The rows hold no text of a memory,
 //! and the text of an insight only until it is a memory.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Object, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
+    columns::{Columns, RawRow, columns, put, row_of, take},
     read::{Vars, Walk, one},
-    row::{
-        Guarded, datetime, held, key, malformed, memory_id, memory_record, project, signed, size, small,
-        timestamp, unsigned,
-    },
+    row::{Guarded, key, malformed, memory_id, memory_record, signed, unsigned},
     statement,
 };
-use cerebro_core::domain::{CycleId, EventKind, MemoryId, Timestamp};
+use cerebro_core::domain::{CycleId, EventKind, MemoryId, Project, Timestamp};
 use cerebro_core::named;
 use cerebro_core::pace::Spent;
-use cerebro_core::truth::{Action, Insight, Step};
+use cerebro_core::redact::RedactedText;
+use cerebro_core::truth::{Insight, Step};
 
 const CYCLE: &str = "cycle";
 /// How many consolidations are kept; older ones can no longer be undone.
@@ -126,45 +125,59 @@ impl StoredCycle {
     }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct StepRow {
-    action: String,
-    memory: RecordId,
-    version: i64,
-    into: Option<RecordId>,
-    why: String,
-    outcome: Option<String>,
-    after: Option<i64>,
-    tags: Option<i64>,
-    repeated: Option<i64>,
-    seen_at: Option<Datetime>,
-    project: Option<String>,
-    title: Option<String>,
-    text: Option<String>,
-    sources: Option<Vec<RecordId>>,
+columns! {
+    StoredCycle in "cycle" {
+        id: key(CycleId::parse), state, by, at, applied_at, undone_at, steps, asked: flat,
+        // One version on with each write.
+        version: by(|version| signed(*version) + 1, unsigned),
+    }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct Row {
-    id: Option<RecordId>,
-    state: String,
-    by: String,
-    at: Datetime,
-    applied_at: Option<Datetime>,
-    undone_at: Option<Datetime>,
-    version: i64,
-    size: i64,
-    done: i64,
-    steps: Vec<StepRow>,
-    asked: Option<Vec<String>>,
-    requests: Option<i64>,
-    tokens: Option<i64>,
-    dropped: Option<i64>,
+columns! { StoredStep { step: flat, outcome, after, before: flat, insight: flat } }
+
+columns! { Step { action, memory, version, into, why } }
+
+// These are missing in rows that are older than the schema that introduced them.
+columns! { Asked { topics: or_default("asked"), spent: flat, dropped: or_default } }
+
+columns! { Spent { tokens: or_default, requests: or_default } }
+
+impl Columns for Option<BeforeUnion> {
+    fn put_into(&self, row: &mut Object) {
+        put(row, "tags", &self.map(|before| before.tags));
+        put(row, "repeated", &self.map(|before| before.duplicate_count));
+        put(row, "seen_at", &self.map(|before| before.last_seen_at));
+    }
+
+    fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError> {
+        let (tags, repeated): (Option<usize>, Option<u32>) =
+            (take(table, row, "tags")?, take(table, row, "repeated")?);
+        let state = tags.zip(repeated).zip(take(table, row, "seen_at")?);
+        Ok(state.map(|((tags, duplicate_count), last_seen_at)| BeforeUnion {
+            tags,
+            duplicate_count,
+            last_seen_at,
+        }))
+    }
 }
 
-/// A count that rows lack if they are older than the schema that introduced it.
-fn counted_of(count: Option<i64>) -> u64 {
-    count.map_or(0, unsigned)
+impl Columns for Option<Insight> {
+    fn put_into(&self, row: &mut Object) {
+        let waits = self.as_ref().filter(|insight| !insight.text.is_empty());
+        put(row, "project", &self.as_ref().map(|insight| insight.project.clone()));
+        put(row, "title", &waits.map(|insight| insight.title.clone()));
+        put(row, "text", &waits.map(|insight| insight.text.clone()));
+        put(row, "sources", &self.as_ref().map(|insight| insight.sources.clone()));
+    }
+
+    fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError> {
+        let (title, text): (Option<RedactedText>, Option<RedactedText>) =
+            (take(table, row, "title")?, take(table, row, "text")?);
+        let project: Option<Project> = take(table, row, "project")?;
+        let of = project.zip(take(table, row, "sources")?);
+        let (title, text) = (title.unwrap_or_default(), text.unwrap_or_default());
+        Ok(of.map(|(project, sources)| Insight { project, title, text, sources }))
+    }
 }
 
 fn cycle_record(id: &CycleId) -> RecordId {
@@ -176,109 +189,12 @@ fn cycle_id(id: RecordId) -> Result<CycleId, StoreError> {
     CycleId::parse(&key).map_err(|_| malformed(CYCLE, "id", &key))
 }
 
-impl From<&StoredStep> for StepRow {
-    fn from(stored: &StoredStep) -> Self {
-        let StoredStep { step, outcome, after, before, insight } = stored;
-        let waits = insight.as_ref().filter(|insight| !insight.text.is_empty());
-        Self {
-            action: step.action.as_str().to_owned(),
-            memory: memory_record(&step.memory),
-            version: signed(step.version),
-            into: step.into.as_ref().map(memory_record),
-            why: step.why.clone(),
-            outcome: outcome.map(|outcome| outcome.as_str().to_owned()),
-            after: after.map(signed),
-            tags: before.map(|before| signed(before.tags as u64)),
-            repeated: before.map(|before| i64::from(before.duplicate_count)),
-            seen_at: before.map(|before| datetime(before.last_seen_at)),
-            project: insight.as_ref().map(|insight| insight.project.as_str().to_owned()),
-            title: waits.map(|insight| insight.title.to_string()),
-            text: waits.map(|insight| insight.text.to_string()),
-            sources: insight.as_ref().map(|insight| insight.sources.iter().map(memory_record).collect()),
-        }
-    }
-}
-
-impl TryFrom<StepRow> for StoredStep {
-    type Error = StoreError;
-
-    fn try_from(row: StepRow) -> Result<Self, StoreError> {
-        let before = match (row.tags, row.repeated, row.seen_at) {
-            (Some(tags), Some(repeated), Some(seen_at)) => Some(BeforeUnion {
-                tags: size(tags),
-                duplicate_count: small(repeated),
-                last_seen_at: timestamp(seen_at),
-            }),
-            _ => None,
-        };
-        let insight = match (row.project, row.sources) {
-            (Some(of), Some(sources)) => Some(Insight {
-                project: project(CYCLE, &of)?,
-                title: held(row.title.unwrap_or_default()),
-                text: held(row.text.unwrap_or_default()),
-                sources: sources.into_iter().map(|id| memory_id(CYCLE, id)).collect::<Result<_, _>>()?,
-            }),
-            _ => None,
-        };
-        Ok(Self {
-            step: Step {
-                action: Action::parse(&row.action).ok_or_else(|| malformed(CYCLE, "action", &row.action))?,
-                memory: memory_id(CYCLE, row.memory)?,
-                version: unsigned(row.version),
-                into: row.into.map(|id| memory_id(CYCLE, id)).transpose()?,
-                why: row.why,
-            },
-            outcome: row.outcome.as_deref().and_then(StepOutcome::parse),
-            after: row.after.map(unsigned),
-            before,
-            insight,
-        })
-    }
-}
-
-impl Row {
-    /// The row as the next write leaves it: one version on.
-    fn next(cycle: &StoredCycle) -> Self {
-        Self {
-            id: None,
-            state: cycle.state.as_str().to_owned(),
-            by: cycle.by.clone(),
-            at: datetime(cycle.at),
-            applied_at: cycle.applied_at.map(datetime),
-            undone_at: cycle.undone_at.map(datetime),
-            version: signed(cycle.version) + 1,
-            size: signed(cycle.steps.len() as u64),
-            done: signed(cycle.count(StepOutcome::Done) as u64),
-            steps: cycle.steps.iter().map(StepRow::from).collect(),
-            asked: Some(cycle.asked.topics.clone()),
-            requests: Some(signed(cycle.asked.spent.requests)),
-            tokens: Some(signed(cycle.asked.spent.tokens)),
-            dropped: Some(signed(cycle.asked.dropped)),
-        }
-    }
-}
-
-impl TryFrom<Row> for StoredCycle {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        let id = row.id.ok_or_else(|| malformed(CYCLE, "missing", "id"))?;
-        Ok(Self {
-            id: cycle_id(id)?,
-            state: CycleState::parse(&row.state).ok_or_else(|| malformed(CYCLE, "state", &row.state))?,
-            by: row.by,
-            at: timestamp(row.at),
-            applied_at: row.applied_at.map(timestamp),
-            undone_at: row.undone_at.map(timestamp),
-            steps: row.steps.into_iter().map(StoredStep::try_from).collect::<Result<_, _>>()?,
-            asked: Asked {
-                topics: row.asked.unwrap_or_default(),
-                spent: Spent { tokens: counted_of(row.tokens), requests: counted_of(row.requests) },
-                dropped: counted_of(row.dropped),
-            },
-            version: unsigned(row.version),
-        })
-    }
+/// The row for the next write.
+fn row(cycle: &StoredCycle) -> Object {
+    let mut row = row_of(cycle);
+    put(&mut row, "size", &cycle.steps.len());
+    put(&mut row, "done", &cycle.count(StepOutcome::Done));
+    row
 }
 
 /// The changes of the table.
@@ -293,7 +209,7 @@ impl Part for CycleChanges {
         commit.add(statement::COMMIT_CYCLES, "cycles", &self.put, |cycle| Guarded {
             id: cycle_record(&cycle.id),
             expect: signed(cycle.version),
-            row: Row::next(cycle),
+            row: row(cycle),
         });
         commit.add(statement::COMMIT_GONE_CYCLES, "gone_cycles", &self.gone, cycle_record);
     }
@@ -323,12 +239,12 @@ impl<'a> Cycles<'a> {
     /// A consolidation.
     pub async fn by_id(self, id: &CycleId) -> Result<Option<StoredCycle>, StoreError> {
         let vars = Vars::new().with("ids", vec![cycle_record(id)]);
-        Ok(one(self.0.select::<Row, _>(CYCLE, statement::CYCLE_GET, vars).await?))
+        Ok(one(self.0.select::<RawRow, _>(CYCLE, statement::CYCLE_GET, vars).await?))
     }
 
     /// The latest consolidations, planned or done, newest first.
     pub async fn latest(self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
-        self.0.select::<Row, _>(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await
+        self.0.select::<RawRow, _>(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await
     }
 
     /// Consolidations that may be forgotten.
@@ -351,6 +267,6 @@ impl<'a> Cycles<'a> {
 
     /// All consolidations in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, StoredCycle> {
-        Walk::over::<Row>(self.0, CYCLE, limit)
+        Walk::over::<RawRow>(self.0, CYCLE, limit)
     }
 }

@@ -2,19 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Object, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
+    columns::{Column, Columns, RawRow, columns, put, put_row, stored, take},
     history,
     read::{Vars, Walk, one},
-    row::{Put, datetime, held, malformed, memory_id, memory_record, own_key, small, timestamp, unsigned},
+    row::{memory_record, unsigned},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{
-    Candidate, CandidateId, CandidateState, Citation, ClaimKind, DistilRun, DistilState, EventKind,
-    ExchangeId, MemoryId, PastSession, SessionId, SessionOutcome,
+    Candidate, CandidateId, CandidateState, Citation, DistilRun, EventKind, ExchangeId, MemoryId,
+    PastSession, SessionId,
 };
 
 const TABLE: &str = "candidate";
@@ -31,60 +32,50 @@ pub(super) struct DistilChanges {
     gone_runs: Vec<SessionId>,
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct EvidenceRow {
-    exchange: String,
-    digest: String,
-    quote: String,
-}
+columns! { Citation { exchange: text(ExchangeId::key, ExchangeId::of_key), digest, quote } }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct CandidateRow {
-    id: Option<RecordId>,
-    session: String,
-    kind: String,
-    title: String,
-    text: String,
-    evidence: Vec<EvidenceRow>,
-    state: String,
-    memory: Option<RecordId>,
-    revision: Option<i64>,
-    generation: String,
-    model: String,
-    corroborated: Option<bool>,
-    at: Datetime,
-    decided_at: Option<Datetime>,
-}
-
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct DroppedRow {
-    reason: String,
-    count: i64,
-}
-
-impl From<&(String, u32)> for DroppedRow {
-    fn from((reason, count): &(String, u32)) -> Self {
-        Self { reason: reason.clone(), count: i64::from(*count) }
+columns! {
+    Candidate in "candidate" {
+        id: key(CandidateId::of_key), session: text(SessionId::as_str, SessionId::parse), kind, title, text, evidence, state, memory: flat,
+        generation, model, at, decided_at,
+        // None rather than false.
+        corroborated: by(|is| is.then_some(true), |is: Option<bool>| is.unwrap_or_default()),
     }
 }
 
-impl From<DroppedRow> for (String, u32) {
-    fn from(row: DroppedRow) -> Self {
-        (row.reason, small(row.count))
+columns! {
+    DistilRun in "distil_run" {
+        session: key(SessionId::parse), state, outcome, title, claims, dropped, generation, ended_at, at,
     }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct RunRow {
-    id: Option<RecordId>,
-    state: String,
-    outcome: Option<String>,
-    title: Option<String>,
-    claims: i64,
-    dropped: Vec<DroppedRow>,
-    generation: String,
-    ended_at: Datetime,
-    at: Datetime,
+/// A memory and the revision that has a candidate's words.
+impl Columns for Option<(MemoryId, u32)> {
+    fn put_into(&self, row: &mut Object) {
+        put(row, "memory", &self.map(|(memory, _)| memory));
+        put(row, "revision", &self.map(|(_, revision)| revision));
+    }
+
+    fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError> {
+        let memory: Option<MemoryId> = take(table, row, "memory")?;
+        let revision: Option<u32> = take(table, row, "revision")?;
+        Ok(memory.map(|memory| (memory, revision.unwrap_or(0))))
+    }
+}
+
+/// A reason, and how many claims or operations failed for it.
+impl Column for (String, u32) {
+    fn put(&self) -> Value {
+        let mut row = Object::new();
+        put(&mut row, "reason", &self.0);
+        put(&mut row, "count", &self.1);
+        Value::Object(row)
+    }
+
+    fn read(table: &'static str, value: Value) -> Result<Self, StoreError> {
+        let mut row: Object = stored(table, value)?;
+        Ok((take(table, &mut row, "reason")?, take(table, &mut row, "count")?))
+    }
 }
 
 fn record(id: &CandidateId) -> RecordId {
@@ -93,104 +84,6 @@ fn record(id: &CandidateId) -> RecordId {
 
 fn run_record(session: &SessionId) -> RecordId {
     RecordId::new(RUNS, session.as_str())
-}
-
-fn put(candidate: &Candidate) -> Put<CandidateRow> {
-    let evidence = |evidence: &Citation| EvidenceRow {
-        exchange: evidence.exchange.key().to_owned(),
-        digest: evidence.digest.clone(),
-        quote: evidence.quote.to_string(),
-    };
-    let row = CandidateRow {
-        id: None,
-        session: candidate.session.as_str().to_owned(),
-        kind: candidate.kind.as_str().to_owned(),
-        title: candidate.title.to_string(),
-        text: candidate.text.to_string(),
-        evidence: candidate.evidence.iter().map(evidence).collect(),
-        state: candidate.state.as_str().to_owned(),
-        memory: candidate.memory.as_ref().map(|(memory, _)| memory_record(memory)),
-        revision: candidate.memory.map(|(_, revision)| i64::from(revision)),
-        generation: candidate.generation.clone(),
-        model: candidate.model.to_string(),
-        corroborated: candidate.corroborated.then_some(true),
-        at: datetime(candidate.at),
-        decided_at: candidate.decided_at.map(datetime),
-    };
-    Put { id: record(&candidate.id), row }
-}
-
-fn put_run(run: &DistilRun) -> Put<RunRow> {
-    let row = RunRow {
-        id: None,
-        state: run.state.as_str().to_owned(),
-        outcome: run.outcome.map(|outcome| outcome.as_str().to_owned()),
-        title: run.title.clone().map(String::from),
-        claims: i64::from(run.claims),
-        dropped: run.dropped.iter().map(DroppedRow::from).collect(),
-        generation: run.generation.clone(),
-        ended_at: datetime(run.ended_at),
-        at: datetime(run.at),
-    };
-    Put { id: run_record(&run.session), row }
-}
-
-impl TryFrom<EvidenceRow> for Citation {
-    type Error = StoreError;
-
-    fn try_from(row: EvidenceRow) -> Result<Self, StoreError> {
-        let exchange = ExchangeId::of_key(&row.exchange)
-            .map_err(|_| malformed(TABLE, "id of an exchange", &row.exchange))?;
-        Ok(Self { exchange, digest: row.digest, quote: held(row.quote) })
-    }
-}
-
-impl TryFrom<CandidateRow> for Candidate {
-    type Error = StoreError;
-
-    fn try_from(row: CandidateRow) -> Result<Self, StoreError> {
-        let id = own_key(TABLE, row.id)?;
-        let revision = row.revision.map_or(0, small);
-        let memory = row.memory.map(|memory| Ok::<_, StoreError>((memory_id(TABLE, memory)?, revision)));
-        Ok(Self {
-            id: CandidateId::of_key(&id).map_err(|_| malformed(TABLE, "id", &id))?,
-            session: session_key(&row.session)?,
-            kind: ClaimKind::parse(&row.kind).ok_or_else(|| malformed(TABLE, "kind", &row.kind))?,
-            title: held(row.title),
-            text: held(row.text),
-            evidence: row.evidence.into_iter().map(Citation::try_from).collect::<Result<_, _>>()?,
-            state: CandidateState::parse(&row.state).ok_or_else(|| malformed(TABLE, "state", &row.state))?,
-            memory: memory.transpose()?,
-            generation: row.generation,
-            model: held(row.model),
-            corroborated: row.corroborated.unwrap_or(false),
-            at: timestamp(row.at),
-            decided_at: row.decided_at.map(timestamp),
-        })
-    }
-}
-
-impl TryFrom<RunRow> for DistilRun {
-    type Error = StoreError;
-
-    fn try_from(row: RunRow) -> Result<Self, StoreError> {
-        let id = own_key(RUNS, row.id)?;
-        Ok(Self {
-            session: session_key(&id)?,
-            state: DistilState::parse(&row.state).ok_or_else(|| malformed(RUNS, "state", &row.state))?,
-            outcome: row.outcome.as_deref().and_then(SessionOutcome::parse),
-            title: row.title.map(held),
-            claims: small(row.claims),
-            dropped: row.dropped.into_iter().map(Into::into).collect(),
-            generation: row.generation,
-            ended_at: timestamp(row.ended_at),
-            at: timestamp(row.at),
-        })
-    }
-}
-
-fn session_key(text: &str) -> Result<SessionId, StoreError> {
-    SessionId::parse(text).map_err(|_| malformed(TABLE, "session id", text))
 }
 
 impl DistilChanges {
@@ -203,9 +96,13 @@ impl DistilChanges {
 
 impl Part for DistilChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_CANDIDATES, "candidates", &self.put, put);
+        commit.add(statement::COMMIT_CANDIDATES, "candidates", &self.put, |candidate| {
+            put_row(record(&candidate.id), candidate)
+        });
         commit.add(statement::COMMIT_GONE_CANDIDATES, "gone_candidates", &self.gone, record);
-        commit.add(statement::COMMIT_DISTIL_RUNS, "distil_runs", &self.runs, put_run);
+        commit.add(statement::COMMIT_DISTIL_RUNS, "distil_runs", &self.runs, |run| {
+            put_row(run_record(&run.session), run)
+        });
         commit.add(statement::COMMIT_UNTITLED_RUNS, "untitled_runs", &self.untitled, run_record);
         commit.add(statement::COMMIT_GONE_RUNS, "gone_runs", &self.gone_runs, run_record);
     }
@@ -317,12 +214,12 @@ impl<'a> Candidates<'a> {
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Candidate>, StoreError> {
-        self.0.select::<CandidateRow, _>(TABLE, statement, vars).await
+        self.0.select::<RawRow, _>(TABLE, statement, vars).await
     }
 
     /// All candidates in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Candidate> {
-        Walk::over::<CandidateRow>(self.0, TABLE, limit)
+        Walk::over::<RawRow>(self.0, TABLE, limit)
     }
 }
 
@@ -338,7 +235,7 @@ impl DistilRuns<'_> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", sessions.iter().map(run_record));
-        self.0.select::<RunRow, _>(RUNS, statement::DISTIL_RUN_GET, vars).await
+        self.0.select::<RawRow, _>(RUNS, statement::DISTIL_RUN_GET, vars).await
     }
 
     /// The statistics of distilling.
@@ -349,10 +246,15 @@ impl DistilRuns<'_> {
             count: i64,
         }
         #[derive(SurrealValue)]
+        struct Dropped {
+            reason: String,
+            count: i64,
+        }
+        #[derive(SurrealValue)]
         struct Counts {
             candidates: Vec<Counted>,
             sessions: Vec<Counted>,
-            dropped: Vec<DroppedRow>,
+            dropped: Vec<Dropped>,
             arrangements: Vec<Counted>,
             corroborated: i64,
         }

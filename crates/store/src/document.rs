@@ -1,15 +1,13 @@
 //! Documents and their chunks.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
+use surrealdb::types::{RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
+    columns::{Column, RawRow, columns, flags, put_row},
     read::{Vars, Walk, one},
-    row::{
-        Put, datetime, held, key, malformed, named_flags, own_key, project as project_of, signed, small,
-        timestamp, unsigned,
-    },
+    row::{key, malformed},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, EventKind, Project};
@@ -28,8 +26,12 @@ pub(super) struct DocumentChanges {
 
 impl Part for DocumentChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_DOCUMENTS, "documents", &self.put, put);
-        commit.add(statement::COMMIT_CHUNKS, "chunks", &self.chunks, put_chunk);
+        commit.add(statement::COMMIT_DOCUMENTS, "documents", &self.put, |document| {
+            put_row(record(&document.id), document)
+        });
+        commit.add(statement::COMMIT_CHUNKS, "chunks", &self.chunks, |chunk| {
+            put_row(chunk_record(&chunk.id), chunk)
+        });
         commit.add(statement::COMMIT_GONE_CHUNKS, "gone_chunks", &self.gone_chunks, chunk_record);
         commit.add(statement::COMMIT_GONE_DOCUMENTS, "gone_documents", &self.gone, |id| GoneDocument {
             id: record(id),
@@ -44,71 +46,24 @@ struct GoneDocument {
     document: String,
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct DocumentRow {
-    id: Option<RecordId>,
-    project: String,
-    path: String,
-    format: String,
-    title: String,
-    hash: String,
-    bytes: i64,
-    chunks: Vec<String>,
-    images: Option<Vec<ImageRow>>,
-    cut: bool,
-    loaded_by: Option<Vec<String>>,
-    removed: bool,
-    at: Datetime,
-}
-
-#[derive(Debug, Clone, SurrealValue)]
-struct ImageRow {
-    caption: String,
-    page: Option<i64>,
-    place: String,
-    beside: bool,
-    mime: String,
-    hash: String,
-    bytes: i64,
-}
-
-impl From<&DocumentImage> for ImageRow {
-    fn from(image: &DocumentImage) -> Self {
-        Self {
-            caption: image.caption.to_string(),
-            page: image.page.map(i64::from),
-            place: image.place.to_string(),
-            beside: image.beside,
-            mime: image.mime.clone(),
-            hash: image.hash.clone(),
-            bytes: signed(image.bytes),
-        }
+columns! {
+    Document in "document" {
+        id: key(DocumentId::of_key), project, path, format, title, hash, bytes, chunks, images: or_default, cut, removed,
+        at,
+        // None rather than an empty list.
+        loaded_by: by(
+            |agents| Some(agents.clone()).filter(|agents| !agents.is_empty()),
+            |agents: Option<Vec<String>>| agents.unwrap_or_default()
+        ),
     }
 }
 
-impl From<ImageRow> for DocumentImage {
-    fn from(row: ImageRow) -> Self {
-        Self {
-            caption: held(row.caption),
-            page: row.page.map(small),
-            place: held(row.place),
-            beside: row.beside,
-            mime: row.mime,
-            hash: row.hash,
-            bytes: unsigned(row.bytes),
-        }
-    }
-}
+columns! { DocumentImage { caption, page, place, beside, mime, hash, bytes } }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct ChunkRow {
-    id: Option<RecordId>,
-    document: String,
-    heading: String,
-    page: Option<i64>,
-    digest: String,
-    flags: Vec<String>,
-    text: String,
+columns! {
+    DocumentChunk in "chunk" {
+        id: key(ChunkId::of_key), document, heading, page, digest, flags: by(Column::put, flags), text,
+    }
 }
 
 fn record(id: &DocumentId) -> RecordId {
@@ -119,84 +74,8 @@ fn chunk_record(id: &ChunkId) -> RecordId {
     RecordId::new(CHUNKS, id.key())
 }
 
-fn put(document: &Document) -> Put<DocumentRow> {
-    let row = DocumentRow {
-        id: None,
-        project: document.project.as_str().to_owned(),
-        path: document.path.to_string(),
-        format: document.format.clone(),
-        title: document.title.to_string(),
-        hash: document.hash.clone(),
-        bytes: signed(document.bytes),
-        chunks: document.chunks.iter().map(|id| id.key().to_owned()).collect(),
-        images: Some(document.images.iter().map(ImageRow::from).collect()),
-        cut: document.cut,
-        loaded_by: (!document.loaded_by.is_empty()).then(|| document.loaded_by.clone()),
-        removed: document.removed,
-        at: datetime(document.at),
-    };
-    Put { id: record(&document.id), row }
-}
-
-fn put_chunk(chunk: &DocumentChunk) -> Put<ChunkRow> {
-    let row = ChunkRow {
-        id: None,
-        document: chunk.document.key().to_owned(),
-        heading: chunk.heading.to_string(),
-        page: chunk.page.map(i64::from),
-        digest: chunk.digest.clone(),
-        flags: chunk.flags.iter().map(|flag| flag.as_str().to_owned()).collect(),
-        text: chunk.text.to_string(),
-    };
-    Put { id: chunk_record(&chunk.id), row }
-}
-
-fn document_id(key: &str) -> Result<DocumentId, StoreError> {
-    DocumentId::of_key(key).map_err(|_| malformed(TABLE, "id", key))
-}
-
 fn chunk_id(key: &str) -> Result<ChunkId, StoreError> {
     ChunkId::of_key(key).map_err(|_| malformed(CHUNKS, "id", key))
-}
-
-impl TryFrom<DocumentRow> for Document {
-    type Error = StoreError;
-
-    fn try_from(row: DocumentRow) -> Result<Self, StoreError> {
-        let id = own_key(TABLE, row.id)?;
-        Ok(Self {
-            id: document_id(&id)?,
-            project: project_of(TABLE, &row.project)?,
-            path: held(row.path),
-            format: row.format,
-            title: held(row.title),
-            hash: row.hash,
-            bytes: unsigned(row.bytes),
-            chunks: row.chunks.iter().map(|key| chunk_id(key)).collect::<Result<_, _>>()?,
-            images: row.images.unwrap_or_default().into_iter().map(DocumentImage::from).collect(),
-            cut: row.cut,
-            loaded_by: row.loaded_by.unwrap_or_default(),
-            removed: row.removed,
-            at: timestamp(row.at),
-        })
-    }
-}
-
-impl TryFrom<ChunkRow> for DocumentChunk {
-    type Error = StoreError;
-
-    fn try_from(row: ChunkRow) -> Result<Self, StoreError> {
-        let id = own_key(CHUNKS, row.id)?;
-        Ok(Self {
-            id: chunk_id(&id)?,
-            document: document_id(&row.document)?,
-            heading: held(row.heading),
-            page: row.page.map(small),
-            digest: row.digest,
-            flags: named_flags(Some(&row.flags)),
-            text: held(row.text),
-        })
-    }
 }
 
 fn event(kind: EventKind, document: &Document) -> NewEvent {
@@ -318,11 +197,11 @@ impl<'a> Documents<'a> {
 
     /// All documents in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Document> {
-        Walk::over::<DocumentRow>(self.0, TABLE, limit)
+        Walk::over::<RawRow>(self.0, TABLE, limit)
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {
-        self.0.select::<DocumentRow, _>(TABLE, statement, vars).await
+        self.0.select::<RawRow, _>(TABLE, statement, vars).await
     }
 }
 
@@ -334,7 +213,7 @@ noun! {
 impl<'a> Chunks<'a> {
     /// All chunks in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, DocumentChunk> {
-        Walk::over::<ChunkRow>(self.0, CHUNKS, limit)
+        Walk::over::<RawRow>(self.0, CHUNKS, limit)
     }
 
     /// Chunks by id, in no order; missing ones are left out.
@@ -343,7 +222,7 @@ impl<'a> Chunks<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(chunk_record));
-        self.0.select::<ChunkRow, _>(CHUNKS, statement::CHUNK_GET, vars).await
+        self.0.select::<RawRow, _>(CHUNKS, statement::CHUNK_GET, vars).await
     }
 
     /// The digest of each chunk of a document.

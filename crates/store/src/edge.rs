@@ -1,16 +1,17 @@
 //! Edges whose only field is a time: from a memory to the sessions that wrote it and the pieces of work in which it
 //! was found out, and from a session to the one that it continues. Those to exchanges ([`super::citation`]) are read here, too.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Datetime, RecordId};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
+    columns::{RawRow, row_of, with_id},
     history,
     read::{Page, Table, Vars, one},
-    row::{datetime, key, memory_id, memory_record, session_record, timestamp},
+    row::{key, memory_record, timestamp},
     statement,
-    work::{work_id, work_record},
+    work::work_record,
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp, WorkId};
 
@@ -34,31 +35,8 @@ pub(super) fn edge_id(table: &'static str, from: &str, to: &str) -> RecordId {
     RecordId::new(table, cerebro_core::text::hex(&digest[..10]))
 }
 
-/// An edge as `INSERT RELATION` takes it.
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct EdgeRow {
-    pub id: RecordId,
-    #[surreal(rename = "in")]
-    pub from: RecordId,
-    #[surreal(rename = "out")]
-    pub to: RecordId,
-    pub at: Datetime,
-}
-
-/// The ends and time of an edge, as they are stored.
-pub(super) struct RawEdge {
-    pub from: String,
-    pub to: String,
-    pub at: Timestamp,
-}
-
-impl TryFrom<EdgeRow> for RawEdge {
-    type Error = StoreError;
-
-    fn try_from(row: EdgeRow) -> Result<Self, StoreError> {
-        Ok(Self { from: key("edge", row.from)?, to: key("edge", row.to)?, at: timestamp(row.at) })
-    }
-}
+/// A memory, a piece of work in which it was found out, and when it was tied to it.
+pub(super) type WorkedIn = (MemoryId, WorkId, Timestamp);
 
 /// The changes of the tables of these edges. An existing edge stays as it is.
 #[derive(Default)]
@@ -67,31 +45,19 @@ pub(super) struct EdgeChanges {
     pub created_in: Vec<(MemoryId, SessionId, Timestamp)>,
     /// Sessions, the sessions that they continue, and since when.
     pub follows: Vec<(SessionId, SessionId, Timestamp)>,
-    /// Memories, the pieces of work in which they were found out, and when they were tied to them.
-    pub worked_in: Vec<(MemoryId, WorkId, Timestamp)>,
+    pub worked_in: Vec<WorkedIn>,
 }
 
 impl Part for EdgeChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_CREATED_IN, "created_in", &self.created_in, |(memory, session, at)| {
-            EdgeRow {
-                id: edge_id("CREATED_IN", memory.as_str(), session.as_str()),
-                from: memory_record(memory),
-                to: session_record(session),
-                at: datetime(*at),
-            }
+        commit.add(statement::COMMIT_CREATED_IN, "created_in", &self.created_in, |edge| {
+            with_id(edge_id("CREATED_IN", edge.0.as_str(), edge.1.as_str()), row_of(edge))
         });
-        commit.add(statement::COMMIT_FOLLOWS, "follows", &self.follows, |(later, earlier, at)| EdgeRow {
-            id: edge_id("FOLLOWS", later.as_str(), earlier.as_str()),
-            from: session_record(later),
-            to: session_record(earlier),
-            at: datetime(*at),
+        commit.add(statement::COMMIT_FOLLOWS, "follows", &self.follows, |edge| {
+            with_id(edge_id("FOLLOWS", edge.0.as_str(), edge.1.as_str()), row_of(edge))
         });
-        commit.add(statement::COMMIT_WORKED_IN, "worked_in", &self.worked_in, |(memory, work, at)| EdgeRow {
-            id: edge_id("WORKED_IN", memory.as_str(), work.as_str()),
-            from: memory_record(memory),
-            to: work_record(work),
-            at: datetime(*at),
+        commit.add(statement::COMMIT_WORKED_IN, "worked_in", &self.worked_in, |edge| {
+            with_id(edge_id("WORKED_IN", edge.0.as_str(), edge.1.as_str()), row_of(edge))
         });
     }
 }
@@ -161,15 +127,17 @@ impl Edges<'_> {
     /// The pieces of work in which a memory was found out, the latest first.
     pub async fn works_of(self, memory: &MemoryId, limit: usize) -> Result<Vec<WorkId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(limit);
-        let edges: Vec<EdgeRow> = self.0.values("WORKED_IN", statement::WORKED_IN_OF_MEMORY, vars).await?;
-        edges.into_iter().map(|edge| work_id("WORKED_IN", edge.to)).collect()
+        let edges: Vec<WorkedIn> =
+            self.0.select::<RawRow, _>("WORKED_IN", statement::WORKED_IN_OF_MEMORY, vars).await?;
+        Ok(edges.into_iter().map(|(_, work, _)| work).collect())
     }
 
     /// The live memories that were found out in a piece of work, in the order in which they were tied to it.
     pub async fn memories_of(self, work: &WorkId, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).limit(limit);
-        let edges: Vec<EdgeRow> = self.0.values("WORKED_IN", statement::WORKED_IN_OF_WORK, vars).await?;
-        edges.into_iter().map(|edge| memory_id("WORKED_IN", edge.from)).collect()
+        let edges: Vec<WorkedIn> =
+            self.0.select::<RawRow, _>("WORKED_IN", statement::WORKED_IN_OF_WORK, vars).await?;
+        Ok(edges.into_iter().map(|(memory, ..)| memory).collect())
     }
 
     pub(super) async fn time(self, edge: RecordId) -> Result<Option<Timestamp>, StoreError> {
@@ -184,8 +152,10 @@ impl Edges<'_> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Edge>, StoreError> {
-        let rows: Page<RawEdge> = self.0.page::<EdgeRow, _>(table.as_str(), after, limit).await?;
-        let edge = |(id, RawEdge { from, to, at }): (String, RawEdge)| {
+        let rows: Page<(RecordId, RecordId, Timestamp)> =
+            self.0.page::<RawRow, _>(table.as_str(), after, limit).await?;
+        let edge = |(id, (from, to, at)): (String, (RecordId, RecordId, Timestamp))| {
+            let (from, to) = (key("edge", from)?, key("edge", to)?);
             // Rows name an exchange by the key of its id.
             let to = if table == Table::Cites { history::exchange_id(&to)?.to_string() } else { to };
             Ok((id, Edge { table, from, to, at }))

@@ -4,62 +4,26 @@ use std::collections::BTreeMap;
 
 use surrealdb::{
     IndexedResults,
-    types::{Datetime, RecordId, SurrealValue},
+    types::{Datetime, Object, RecordId, SurrealValue},
 };
 
 use super::{
     Store, StoreError,
+    columns::{RawRow, columns, row_of, with_id},
     read::{Vars, one, take},
-    row::{
-        datetime, malformed, memory_id, memory_record, project, session_id, session_record, signed,
-        timestamp, unsigned,
-    },
+    row::{memory_id, signed, timestamp, unsigned},
     statement,
 };
 use cerebro_core::domain::{Event, EventKind, MemoryId, Timestamp};
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct EventRow {
-    id: RecordId,
-    writer: String,
-    seq: i64,
-    at: Datetime,
-    kind: String,
-    memory: Option<RecordId>,
-    session: Option<RecordId>,
-    project: Option<String>,
+columns! {
+    Event in "event" { writer, seq, at, kind, memory, session, project }
 }
 
-impl From<&Event> for EventRow {
-    fn from(event: &Event) -> Self {
-        Self {
-            id: RecordId::new("event", format!("{}-{:012}", event.writer, event.seq)),
-            writer: event.writer.clone(),
-            seq: signed(event.seq),
-            at: datetime(event.at),
-            kind: event.kind.as_str().to_owned(),
-            memory: event.memory.as_ref().map(memory_record),
-            session: event.session.as_ref().map(session_record),
-            project: event.project.as_ref().map(|project| project.as_str().to_owned()),
-        }
-    }
-}
-
-impl TryFrom<EventRow> for Event {
-    type Error = StoreError;
-
-    fn try_from(row: EventRow) -> Result<Self, StoreError> {
-        const TABLE: &str = "event";
-        Ok(Self {
-            seq: unsigned(row.seq),
-            at: timestamp(row.at),
-            kind: EventKind::parse(&row.kind).ok_or_else(|| malformed(TABLE, "kind", &row.kind))?,
-            memory: row.memory.map(|id| memory_id(TABLE, id)).transpose()?,
-            session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
-            project: row.project.map(|name| project(TABLE, &name)).transpose()?,
-            writer: row.writer,
-        })
-    }
+/// The row of an event, as `INSERT` takes it.
+pub(super) fn row(event: &Event) -> Object {
+    let id = RecordId::new("event", format!("{}-{:012}", event.writer, event.seq));
+    with_id(id, row_of(event))
 }
 
 noun! {
@@ -76,7 +40,7 @@ impl<'a> Events<'a> {
     /// The events of a writer after a number, in order.
     pub async fn after(self, writer: &str, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let vars = Vars::new().with("writer", writer).with("after", signed(after)).limit(limit);
-        self.0.select::<EventRow, _>("event", statement::EVENT_AFTER, vars).await
+        self.0.select::<RawRow, _>("event", statement::EVENT_AFTER, vars).await
     }
 
     /// When memories were deleted (`true`) and restored (`false`). Reads the whole log.

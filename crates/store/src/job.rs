@@ -11,9 +11,11 @@ pub(super) use changes::JobChanges;
 use surrealdb::types::{Bytes, RecordId, SurrealValue};
 
 use super::{
-    Store, StoreError, StoredModel, packed,
+    Store, StoreError, StoredModel,
+    columns::{RawRow, columns},
+    packed,
     read::{Vars, one, take},
-    row::{JobRow, datetime, key, memory_id, memory_record, size, small, timestamp},
+    row::{JobRow, datetime, key, memory_id, memory_record, size, timestamp},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
@@ -70,14 +72,14 @@ impl Subject {
         }
     }
 
-    fn record(&self) -> RecordId {
+    pub(super) fn record(&self) -> RecordId {
         match self {
             Self::Memory(id) => memory_record(id),
             Self::Other { table, key } => RecordId::new(table.as_str(), key.as_str()),
         }
     }
 
-    fn of(record: RecordId) -> Result<Self, StoreError> {
+    pub(super) fn of(record: RecordId) -> Result<Self, StoreError> {
         let table = record.table.as_str().to_owned();
         if table == "memory" {
             return Ok(Self::Memory(memory_id("job", record)?));
@@ -168,20 +170,19 @@ impl JobCounts {
     }
 }
 
-#[derive(SurrealValue)]
-struct Row {
-    #[surreal(rename = "memory")]
-    subject: RecordId,
-    revision: i64,
-    payload: Option<serde_json::Value>,
-    attempts: i64,
-    due_at: surrealdb::types::Datetime,
-    queued_at: Option<surrealdb::types::Datetime>,
-    #[surreal(rename = "claim")]
-    fencing_token: Option<i64>,
-    error: Option<String>,
-    title: Option<String>,
+columns! {
+    Job in "job" {
+        kind, subject: "memory", revision, attempts, queued_at, fencing_token: or_default("claim"),
+        payload: by(
+            |payload| payload.clone().map(serde_json::Value::Object),
+            |payload: Option<serde_json::Value>| payload.and_then(|payload| payload.as_object().cloned())
+        ),
+    }
 }
+
+columns! { ListedJob in "job" { subject: "memory", title: or_default, state, attempts, due_at, error } }
+
+columns! { JobCounts in "job" { queued, leased, dead } }
 
 #[derive(SurrealValue)]
 struct PutVector {
@@ -207,35 +208,6 @@ impl JobRow {
             queued_at: None,
             payload: None,
         }
-    }
-}
-
-impl Row {
-    fn leased(self, kind: JobKind) -> Result<Job, StoreError> {
-        let payload = match self.payload {
-            Some(serde_json::Value::Object(payload)) => Some(payload),
-            _ => None,
-        };
-        Ok(Job {
-            kind,
-            subject: Subject::of(self.subject)?,
-            revision: small(self.revision),
-            payload,
-            attempts: small(self.attempts),
-            queued_at: self.queued_at.map(timestamp),
-            fencing_token: self.fencing_token.unwrap_or_default(),
-        })
-    }
-
-    fn listed(self, state: JobState) -> Result<ListedJob, StoreError> {
-        Ok(ListedJob {
-            subject: Subject::of(self.subject)?,
-            title: self.title.unwrap_or_default(),
-            state,
-            attempts: small(self.attempts),
-            due_at: timestamp(self.due_at),
-            error: self.error,
-        })
     }
 }
 
@@ -270,8 +242,8 @@ impl Jobs<'_> {
             .at("now", self.0.now())
             .at("until", until)
             .with("kind", kind.as_str());
-        let rows: Vec<Row> = self.0.changed("job", statement::JOB_LEASE, vars).await?;
-        rows.into_iter().map(|row| row.leased(kind)).collect()
+        let rows: Vec<RawRow> = self.0.changed("job", statement::JOB_LEASE, vars).await?;
+        rows.into_iter().map(Job::try_from).collect()
     }
 
     /// Replaces the vectors of a job's memory, one for each passage in order, and ends the job. `on_commit` is called
@@ -365,18 +337,8 @@ impl Jobs<'_> {
 
     /// The number of jobs by state.
     pub async fn counts(self) -> Result<JobCounts, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            queued: i64,
-            leased: i64,
-            dead: i64,
-        }
-        let rows: Vec<Row> = self.0.values("job", statement::JOB_COUNTS, Vars::new()).await?;
-        Ok(one(rows).map_or_else(JobCounts::default, |row| JobCounts {
-            queued: size(row.queued),
-            leased: size(row.leased),
-            dead: size(row.dead),
-        }))
+        let counts = self.0.select::<RawRow, _>("job", statement::JOB_COUNTS, Vars::new()).await?;
+        Ok(one(counts).unwrap_or_default())
     }
 
     /// Whether jobs of a kind are under way, and when the next waiting one is due.
@@ -394,8 +356,7 @@ impl Jobs<'_> {
     /// Jobs in one state, the earliest due first.
     pub async fn in_state(self, state: JobState, limit: usize) -> Result<Vec<ListedJob>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        let rows: Vec<Row> = self.0.values("job", statement::JOB_LIST, vars).await?;
-        rows.into_iter().map(|row| row.listed(state)).collect()
+        self.0.select::<RawRow, _>("job", statement::JOB_LIST, vars).await
     }
 
     /// The subjects of given-up jobs of a kind, at most `limit`, in no order.

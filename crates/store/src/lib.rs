@@ -35,6 +35,7 @@ mod artifact;
 mod changes;
 mod checkpoint;
 mod citation;
+mod columns;
 mod cycle;
 mod distil;
 mod document;

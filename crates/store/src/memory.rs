@@ -9,128 +9,42 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 pub use ties::{Neighbour, Ties};
 pub use vital::CountedMemory;
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
+use surrealdb::types::{Object, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Tombstone, Why, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
+    columns::{RawRow, columns, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{
-        BodyRow, Guarded, datetime, held, malformed, memory_id, memory_record, session_id, session_record,
-        signed, small, taint, timestamp, unsigned, validity,
-    },
+    row::{Guarded, memory_id, memory_record, session_record, signed, timestamp, unsigned},
     statement::{self, Statement},
 };
-use cerebro_core::domain::{
-    EventKind, Memory, MemoryId, Nature, Project, Revision, Scope, SessionId, Timestamp, Trigger,
-};
-use cerebro_core::redact::RedactedText;
+use cerebro_core::domain::{EventKind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp};
 use cerebro_core::{hygiene, truth};
 
 /// Most pages that are read to find live memories of a session among its deleted ones.
 const DELETED_PAGES_MAX: usize = 20;
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct MemoryRow {
-    id: Option<RecordId>,
-    #[surreal(flatten)]
-    body: BodyRow,
-    /// None in rows of earlier versions, as are the flags.
-    origin: Option<String>,
-    flags: Option<Vec<String>>,
-    agent: String,
-    session: Option<RecordId>,
-    revision: i64,
-    duplicate_count: i64,
-    pinned: bool,
-    live: bool,
-    purged: bool,
-    created_at: Datetime,
-    updated_at: Datetime,
-    last_seen_at: Datetime,
-    deleted_at: Option<Datetime>,
-    identity: String,
-    topic: Option<String>,
-    pin: Option<String>,
-    version: i64,
-    valid_from: Option<Datetime>,
-    valid_until: Option<Datetime>,
-    nature: Option<String>,
-    trigger: Option<String>,
-    done_at: Option<Datetime>,
-    due: Option<String>,
-    archived_at: Option<Datetime>,
-}
-
-impl MemoryRow {
-    /// The row for the next write: one version on.
-    pub(super) fn next(memory: &Memory) -> Self {
-        let live = memory.is_live();
-        let topic = memory.topic_key.as_deref().filter(|_| live);
-        Self {
-            id: None,
-            body: BodyRow::from(&memory.body),
-            origin: Some(memory.taint.origin.as_str().to_owned()),
-            flags: Some(memory.taint.flags.iter().map(|flag| flag.as_str().to_owned()).collect()),
-            agent: memory.agent.to_string(),
-            session: memory.session.as_ref().map(session_record),
-            revision: i64::from(memory.revision),
-            duplicate_count: i64::from(memory.duplicate_count),
-            pinned: memory.pinned,
-            live,
-            purged: memory.purged,
-            created_at: datetime(memory.created_at),
-            updated_at: datetime(memory.updated_at),
-            last_seen_at: datetime(memory.last_seen_at),
-            deleted_at: memory.deleted_at.map(datetime),
-            identity: hygiene::identity(&memory.scope, &memory.kind, &memory.title),
-            topic: topic.map(|key| topic_slot(&memory.scope, key)),
-            pin: (memory.pinned && live).then(|| pin_slot(&memory.scope)),
-            version: signed(memory.version) + 1,
-            valid_from: memory.valid.from.map(datetime),
-            valid_until: memory.valid.until.map(datetime),
-            nature: memory.nature.map(|nature| nature.as_str().to_owned()),
-            trigger: memory.trigger.as_ref().map(|trigger| trigger.as_str().to_owned()),
-            done_at: memory.done_at.map(datetime),
-            due: truth::is_open(memory).then(|| due_slot(&memory.scope)),
-            archived_at: memory.archived_at.map(datetime),
-        }
-    }
-
-    /// The row and its id, as `INSERT` takes it.
-    pub(super) fn first(memory: &Memory) -> Self {
-        Self { id: Some(memory_record(&memory.id)), ..Self::next(memory) }
+columns! {
+    Memory in "memory" {
+        id: key(MemoryId::parse), body: flat, taint: flat, agent, session, revision, duplicate_count, pinned,
+        created_at, updated_at, last_seen_at, deleted_at, purged, valid: flat, nature, trigger, done_at, archived_at,
+        // One version on with each write.
+        version: by(|version| signed(*version) + 1, unsigned),
     }
 }
 
-impl TryFrom<MemoryRow> for Memory {
-    type Error = StoreError;
-
-    fn try_from(row: MemoryRow) -> Result<Self, StoreError> {
-        const TABLE: &str = "memory";
-        let id = row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?;
-        Ok(Self {
-            id: memory_id(TABLE, id)?,
-            body: row.body.read(TABLE)?,
-            taint: taint(row.origin.as_deref(), row.flags.as_deref()),
-            agent: held(row.agent),
-            session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
-            revision: small(row.revision),
-            duplicate_count: small(row.duplicate_count),
-            pinned: row.pinned,
-            created_at: timestamp(row.created_at),
-            updated_at: timestamp(row.updated_at),
-            last_seen_at: timestamp(row.last_seen_at),
-            deleted_at: row.deleted_at.map(timestamp),
-            purged: row.purged,
-            version: unsigned(row.version),
-            valid: validity(row.valid_from, row.valid_until),
-            nature: row.nature.as_deref().and_then(Nature::parse),
-            trigger: row.trigger.map(RedactedText::from_store).map(Trigger::stored),
-            done_at: row.done_at.map(timestamp),
-            archived_at: row.archived_at.map(timestamp),
-        })
-    }
+/// The row for the next write, with the columns by which statements find it.
+fn row(memory: &Memory) -> Object {
+    let live = memory.is_live();
+    let topic = memory.topic_key.as_deref().filter(|_| live);
+    let mut row = row_of(memory);
+    row.insert("live", live);
+    row.insert("identity", hygiene::identity(&memory.scope, &memory.kind, &memory.title));
+    row.insert("topic", topic.map(|key| topic_slot(&memory.scope, key)));
+    row.insert("pin", (memory.pinned && live).then(|| pin_slot(&memory.scope)));
+    row.insert("due", truth::is_open(memory).then(|| due_slot(&memory.scope)));
+    row
 }
 
 /// The value of `memory.topic`; at most one live memory holds it.
@@ -171,11 +85,13 @@ impl Part for MemoryChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         let (new, changed): (Vec<&Memory>, Vec<&Memory>) =
             self.put.iter().partition(|memory| memory.version == 0);
-        commit.add(statement::COMMIT_NEW_MEMORIES, "new_memories", &new, |memory| MemoryRow::first(memory));
+        commit.add(statement::COMMIT_NEW_MEMORIES, "new_memories", &new, |memory| {
+            with_id(memory_record(&memory.id), row(memory))
+        });
         commit.add(statement::COMMIT_MEMORIES, "memories", &changed, |memory| Guarded {
             id: memory_record(&memory.id),
             expect: signed(memory.version),
-            row: MemoryRow::next(memory),
+            row: row(memory),
         });
         commit.add(statement::COMMIT_PURGED, "purged", &self.purged, memory_record);
         commit.add(statement::COMMIT_TAKEN_BACK, "taken_back", &self.taken_back, memory_record);
@@ -493,7 +409,7 @@ impl<'a> Memories<'a> {
 
     /// All memories in order of id, deleted ones included, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Memory> {
-        Walk::over::<MemoryRow>(self.0, "memory", limit)
+        Walk::over::<RawRow>(self.0, "memory", limit)
     }
 
     /// A live memory that a session wrote and that has this content.
@@ -507,7 +423,7 @@ impl<'a> Memories<'a> {
     }
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
-        self.0.select::<MemoryRow, _>("memory", statement, vars).await
+        self.0.select::<RawRow, _>("memory", statement, vars).await
     }
 }
 

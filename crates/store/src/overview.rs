@@ -9,12 +9,12 @@ use surrealdb::types::Value;
 
 use super::{
     Store, StoreError,
-    memory::{MemoryRow, moments, pin_slot},
+    columns::RawRow,
+    memory::{moments, pin_slot},
     project::Projects,
-    prompt::PromptRow,
     read::{Vars, take},
     row::{parse, session_record},
-    session::{SessionRow, Sessions},
+    session::Sessions,
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Memory, MemoryId, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp};
@@ -96,7 +96,7 @@ impl Sessions<'_> {
             .count("after", after);
         let mut lists = Lists::read(self.0, "CREATED_IN", statement::SESSION_AROUND, vars).await?;
         let (earlier, later) = (lists.next()?, lists.next()?);
-        let memories = parse::<MemoryRow, Memory>("memory", lists.next()?)?;
+        let memories = parse::<RawRow, Memory>("memory", lists.next()?)?;
         let memories: BTreeMap<MemoryId, Memory> =
             memories.into_iter().map(|memory| (memory.id, memory)).collect();
         let mut sides = [Side::default(), Side::default()];
@@ -112,7 +112,7 @@ impl Sessions<'_> {
                 // Deleted memories took up part of the limit.
                 side.written = self.0.memories().written(statement, session, at, limit).await?;
             }
-            side.prompts = parse::<PromptRow, _>("prompt", lists.next()?)?;
+            side.prompts = parse::<RawRow, _>("prompt", lists.next()?)?;
         }
         let [before, after] = sides;
         Ok((before, after))
@@ -135,13 +135,13 @@ impl Projects<'_> {
             .count("pinned", limits.pinned)
             .limit(limits.recent);
         let mut lists = Lists::read(self.0, "memory", statement::PROJECT_OVERVIEW, vars).await?;
-        let sessions = parse::<SessionRow, _>("session", lists.next()?)?;
+        let sessions = parse::<RawRow, _>("session", lists.next()?)?;
         let mut memories = || -> Result<Vec<Memory>, StoreError> {
             let rows = [lists.next()?, lists.next()?].concat();
-            parse::<MemoryRow, _>("memory", rows)
+            parse::<RawRow, _>("memory", rows)
         };
         let (pinned, recent) = (memories()?, memories()?);
-        let prompts = parse::<PromptRow, _>("prompt", lists.next()?)?;
+        let prompts = parse::<RawRow, _>("prompt", lists.next()?)?;
         Ok(Overview { sessions, pinned, recent, prompts })
     }
 }

@@ -13,7 +13,8 @@ use surrealdb::types::{RecordId, SurrealValue, Variables};
 
 use super::{
     Committed, EngineError, Store, StoreError,
-    event::{EventRow, last_of},
+    columns::RawRow,
+    event::last_of,
     read::{Vars, one, take},
     row::{parse, signed},
     statement::{self, Statement},
@@ -193,7 +194,7 @@ impl Peers<'_> {
         self.note_homes(logs, take("writer", &mut results, 0)?);
         let mut news: Vec<Vec<Event>> = Vec::new();
         for at in 0..asked.len() {
-            let events = parse::<EventRow, Event>("event", take("event", &mut results, at + 1)?)?;
+            let events = parse::<RawRow, Event>("event", take("event", &mut results, at + 1)?)?;
             if !events.is_empty() {
                 news.push(events);
             }

@@ -6,6 +6,7 @@ use surrealdb::types::{SurrealValue, Variables};
 
 use super::{
     Store, StoreError,
+    columns::{self, Columns, RawRow, columns},
     read::{Vars, one, take},
     row::{timestamp, unsigned},
     statement::{self, Statement},
@@ -53,6 +54,8 @@ pub struct ProjectCount {
     /// The time of the last write, if a memory or session records one.
     pub last_at: Option<Timestamp>,
 }
+
+columns! { ProjectCount { memories: or_default, sessions: or_default, prompts: or_default, last_at } }
 
 impl ProjectCount {
     /// Adds what was counted elsewhere.
@@ -122,28 +125,15 @@ impl Projects<'_> {
         statement: Statement,
         lists: usize,
     ) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            project: String,
-            #[surreal(default)]
-            memories: i64,
-            #[surreal(default)]
-            sessions: i64,
-            #[surreal(default)]
-            prompts: i64,
-            last_at: Option<surrealdb::types::Datetime>,
-        }
+        const TABLE: &str = "memory";
         let mut results = self.0.engine()?.run(statement, Variables::new()).await?;
         let mut projects: BTreeMap<Project, ProjectCount> = BTreeMap::new();
         for index in 0..lists {
-            for row in take::<Row>("memory", &mut results, index)? {
-                let Some(project) = Project::parse(&row.project) else { continue };
-                projects.entry(project).or_default().add(&ProjectCount {
-                    memories: row.memories,
-                    sessions: row.sessions,
-                    prompts: row.prompts,
-                    last_at: row.last_at.map(timestamp),
-                });
+            for row in take::<RawRow>(TABLE, &mut results, index)? {
+                let mut row = row.columns(TABLE)?;
+                let name: String = columns::take(TABLE, &mut row, "project")?;
+                let Some(project) = Project::parse(&name) else { continue };
+                projects.entry(project).or_default().add(&ProjectCount::take_from(&mut row, TABLE)?);
             }
         }
         Ok(projects)

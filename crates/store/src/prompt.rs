@@ -1,60 +1,17 @@
 //! Prompts: queries and changes.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
-
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
+    columns::{RawRow, columns, put_row},
     read::{Vars, Walk, one},
-    row::{
-        Put, datetime, held, malformed, own_key, project, prompt_record, session_id, session_record,
-        timestamp,
-    },
+    row::{prompt_record, session_record},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{EventKind, HistoryTombstone, Project, Prompt, PromptId, SessionId, Timestamp};
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct PromptRow {
-    id: Option<RecordId>,
-    session: RecordId,
-    project: String,
-    agent: String,
-    content: String,
-    created_at: Datetime,
-    last_seen_at: Datetime,
-}
-
-impl From<&Prompt> for PromptRow {
-    fn from(prompt: &Prompt) -> Self {
-        Self {
-            id: None,
-            session: session_record(&prompt.session),
-            project: prompt.project.as_str().to_owned(),
-            agent: prompt.agent.to_string(),
-            content: prompt.content.to_string(),
-            created_at: datetime(prompt.created_at),
-            last_seen_at: datetime(prompt.last_seen_at),
-        }
-    }
-}
-
-impl TryFrom<PromptRow> for Prompt {
-    type Error = StoreError;
-
-    fn try_from(row: PromptRow) -> Result<Self, StoreError> {
-        const TABLE: &str = "prompt";
-        let id = own_key(TABLE, row.id)?;
-        Ok(Self {
-            id: PromptId::parse(&id).map_err(|_| malformed(TABLE, "id", &id))?,
-            session: session_id(TABLE, row.session)?,
-            project: project(TABLE, &row.project)?,
-            agent: held(row.agent),
-            content: held(row.content),
-            created_at: timestamp(row.created_at),
-            last_seen_at: timestamp(row.last_seen_at),
-        })
-    }
+columns! {
+    Prompt in "prompt" { id: key(PromptId::parse), session, project, agent, content, created_at, last_seen_at }
 }
 
 /// The changes of the table of prompts.
@@ -68,9 +25,8 @@ pub(super) struct PromptChanges {
 
 impl Part for PromptChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_PROMPTS, "prompts", &self.put, |prompt| Put {
-            id: prompt_record(&prompt.id),
-            row: PromptRow::from(prompt),
+        commit.add(statement::COMMIT_PROMPTS, "prompts", &self.put, |prompt| {
+            put_row(prompt_record(&prompt.id), prompt)
         });
         commit.add(statement::COMMIT_GONE_PROMPTS, "gone_prompts", &self.gone, prompt_record);
     }
@@ -176,10 +132,10 @@ impl<'a> Prompts<'a> {
 
     /// All prompts in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Prompt> {
-        Walk::over::<PromptRow>(self.0, "prompt", limit)
+        Walk::over::<RawRow>(self.0, "prompt", limit)
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Prompt>, StoreError> {
-        self.0.select::<PromptRow, _>("prompt", statement, vars).await
+        self.0.select::<RawRow, _>("prompt", statement, vars).await
     }
 }

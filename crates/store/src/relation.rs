@@ -1,11 +1,12 @@
 //! Relations between memories: derived by the worker, and replaced as a whole for each memory and method.
 
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::RecordId;
 
 use super::{
     Store, StoreError,
+    columns::{RawRow, columns, put, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{datetime, memory_id, memory_record, timestamp},
+    row::memory_record,
     statement,
 };
 use cerebro_core::domain::{MemoryId, Timestamp};
@@ -42,36 +43,8 @@ pub struct StoredRelation {
     pub at: Timestamp,
 }
 
-#[derive(SurrealValue)]
-struct Row {
-    id: RecordId,
-    #[surreal(rename = "in")]
-    from: RecordId,
-    #[surreal(rename = "out")]
-    to: RecordId,
-    kind: String,
-    weight: f64,
-    evidence: Option<String>,
-    method: String,
-    model: Option<String>,
-    at: surrealdb::types::Datetime,
-}
-
-impl TryFrom<Row> for StoredRelation {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        Ok(Self {
-            from: memory_id(TABLE, row.from)?,
-            to: memory_id(TABLE, row.to)?,
-            kind: row.kind,
-            weight: row.weight,
-            evidence: row.evidence,
-            method: row.method,
-            model: row.model,
-            at: timestamp(row.at),
-        })
-    }
+columns! {
+    StoredRelation in "RELATES_TO" { from: "in", to: "out", kind, weight, evidence, method, model, at }
 }
 
 noun! {
@@ -94,30 +67,33 @@ impl<'a> Relations<'a> {
         by: Provenance<'_>,
         relations: &[Relation],
     ) -> Result<bool, StoreError> {
-        let at = datetime(self.0.now());
-        let row = |relation: &Relation| Row {
-            id: RecordId::new(TABLE, format!("{memory}-{}-{}", relation.kind.as_str(), relation.to)),
-            from: memory_record(memory),
-            to: memory_record(&relation.to),
-            kind: relation.kind.as_str().to_owned(),
-            weight: relation.weight,
-            evidence: relation.evidence.clone().map(String::from),
-            method: by.method.to_owned(),
-            model: by.model.map(str::to_owned),
-            at,
+        let at = self.0.now();
+        let row = |relation: &Relation| {
+            let id = RecordId::new(TABLE, format!("{memory}-{}-{}", relation.kind.as_str(), relation.to));
+            let relation = StoredRelation {
+                from: *memory,
+                to: relation.to,
+                kind: relation.kind.as_str().to_owned(),
+                weight: relation.weight,
+                evidence: relation.evidence.clone().map(String::from),
+                method: by.method.to_owned(),
+                model: by.model.map(str::to_owned),
+                at,
+            };
+            with_id(id, row_of(&relation))
         };
         let vars = Vars::new()
             .with("memory", memory_record(memory))
             .with("revision", i64::from(revision))
             .with("method", by.method)
-            .with("relations", relations.iter().map(row).collect::<Vec<Row>>());
+            .list("relations", relations.iter().map(row));
         let put = one(self.0.changed::<bool>(TABLE, statement::RELATION_PUT, vars).await?);
         Ok(put.unwrap_or(false))
     }
 
     /// All relations in order of key, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, StoredRelation> {
-        Walk::over::<Row>(self.0, TABLE, limit)
+        Walk::over::<RawRow>(self.0, TABLE, limit)
     }
 
     /// The relations that start or end at any of the memories, the strongest first.
@@ -126,14 +102,14 @@ impl<'a> Relations<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(memory_record)).limit(limit);
-        self.0.select::<Row, _>(TABLE, statement::RELATION_LIST, vars).await
+        self.0.select::<RawRow, _>(TABLE, statement::RELATION_LIST, vars).await
     }
 
     /// All claims that speak against a memory.
     pub async fn claims(self, limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
         let kinds = [RelationKind::Supersedes, RelationKind::Contradicts].map(RelationKind::as_str);
         let vars = Vars::new().with("kinds", kinds.map(str::to_owned).to_vec()).limit(limit);
-        self.0.select::<Row, _>(TABLE, statement::RELATION_CLAIMS, vars).await
+        self.0.select::<RawRow, _>(TABLE, statement::RELATION_CLAIMS, vars).await
     }
 
     /// The relations of some kinds between live memories with at least this weight whose pair nobody has settled,
@@ -146,7 +122,7 @@ impl<'a> Relations<'a> {
     ) -> Result<Vec<StoredRelation>, StoreError> {
         let kinds: Vec<String> = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
         let vars = Vars::new().with("kinds", kinds).with("least", least).limit(limit);
-        self.0.select::<Row, _>(TABLE, statement::RELATION_PAIRS, vars).await
+        self.0.select::<RawRow, _>(TABLE, statement::RELATION_PAIRS, vars).await
     }
 
     /// Records that a person lets two memories stand, each in the revision that the person read. It holds until one
@@ -155,28 +131,14 @@ impl<'a> Relations<'a> {
     /// # Errors
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
     pub async fn settle(self, pair: [(MemoryId, u32); 2]) -> Result<(), StoreError> {
-        #[derive(SurrealValue)]
-        struct SettledRow {
-            id: RecordId,
-            #[surreal(rename = "in")]
-            first: RecordId,
-            #[surreal(rename = "out")]
-            second: RecordId,
-            revisions: i64,
-            at: surrealdb::types::Datetime,
-        }
-        let revisions = pair.iter().map(|(_, revision)| i64::from(*revision)).sum();
+        let revisions: u64 = pair.iter().map(|(_, revision)| u64::from(*revision)).sum();
         let mut ends = pair.map(|(memory, _)| memory);
         // In the order of the statement that reads the pairs.
         ends.sort_unstable();
         let [first, second] = ends;
-        let row = SettledRow {
-            id: RecordId::new("SETTLED", format!("{first}-{second}")),
-            first: memory_record(&first),
-            second: memory_record(&second),
-            revisions,
-            at: datetime(self.0.now()),
-        };
+        let mut row = row_of(&(first, second, self.0.now()));
+        put(&mut row, "revisions", &revisions);
+        let row = with_id(RecordId::new("SETTLED", format!("{first}-{second}")), row);
         self.0.execute(statement::SETTLED_PUT, Vars::new().with("settled", row)).await
     }
 }

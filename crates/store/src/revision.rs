@@ -1,69 +1,20 @@
 //! Earlier revisions of memories.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
     anchor::anchor_record,
     changes::{CommitScript, NewEvent, Part},
+    columns::{RawRow, columns, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{
-        BodyRow, datetime, held, memory_id, memory_record, session_id, session_record, small, timestamp,
-        validity,
-    },
+    row::{memory_record, timestamp},
     statement,
 };
-use cerebro_core::domain::{EventKind, Memory, MemoryId, Origin, Project, Revision, Timestamp};
+use cerebro_core::domain::{EventKind, Memory, MemoryId, Project, Revision, Timestamp};
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct RevisionRow {
-    id: RecordId,
-    memory: RecordId,
-    revision: i64,
-    #[surreal(flatten)]
-    body: BodyRow,
-    agent: String,
-    session: Option<RecordId>,
-    at: Datetime,
-    valid_from: Option<Datetime>,
-    valid_until: Option<Datetime>,
-    /// `None` in rows of earlier versions.
-    origin: Option<String>,
-}
-
-impl From<&Revision> for RevisionRow {
-    fn from(old: &Revision) -> Self {
-        Self {
-            id: RecordId::new("revision", format!("{}-{}", old.memory, old.revision)),
-            memory: memory_record(&old.memory),
-            revision: i64::from(old.revision),
-            body: BodyRow::from(&old.body),
-            agent: old.agent.to_string(),
-            session: old.session.as_ref().map(session_record),
-            at: datetime(old.at),
-            valid_from: old.valid.from.map(datetime),
-            valid_until: old.valid.until.map(datetime),
-            origin: Some(old.origin.as_str().to_owned()),
-        }
-    }
-}
-
-impl TryFrom<RevisionRow> for Revision {
-    type Error = StoreError;
-
-    fn try_from(row: RevisionRow) -> Result<Self, StoreError> {
-        const TABLE: &str = "revision";
-        Ok(Self {
-            memory: memory_id(TABLE, row.memory)?,
-            revision: small(row.revision),
-            body: row.body.read(TABLE)?,
-            agent: held(row.agent),
-            session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
-            at: timestamp(row.at),
-            valid: validity(row.valid_from, row.valid_until),
-            origin: row.origin.as_deref().and_then(Origin::parse).unwrap_or_default(),
-        })
-    }
+columns! {
+    Revision in "revision" { memory, revision, body: flat, agent, session, at, valid: flat, origin: or_default }
 }
 
 /// The changes of the table of revisions.
@@ -96,7 +47,10 @@ impl Part for RevisionChanges {
             memory: memory_record(memory),
             upto: i64::from(*upto),
         });
-        commit.add(statement::COMMIT_REVISIONS, "revisions", &self.put, |old| RevisionRow::from(old));
+        commit.add(statement::COMMIT_REVISIONS, "revisions", &self.put, |old| {
+            let id = RecordId::new("revision", format!("{}-{}", old.memory, old.revision));
+            with_id(id, row_of(old))
+        });
         commit.add(statement::COMMIT_ANCHORED, "anchored", &self.anchored, |(memory, before, after)| Kept {
             anchor: anchor_record(memory),
             before: i64::from(*before),
@@ -144,12 +98,12 @@ impl<'a> Revisions<'a> {
     ) -> Result<Vec<Revision>, StoreError> {
         let vars =
             Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
-        self.0.select::<RevisionRow, _>("revision", statement::REVISION_LIST, vars).await
+        self.0.select::<RawRow, _>("revision", statement::REVISION_LIST, vars).await
     }
 
     /// All revisions in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Revision> {
-        Walk::over::<RevisionRow>(self.0, "revision", limit)
+        Walk::over::<RawRow>(self.0, "revision", limit)
     }
 
     /// When earlier texts of memories were written, from a moment on, in no order.

@@ -5,8 +5,7 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue, Value};
 
 use super::StoreError;
 use cerebro_core::domain::{
-    Body, Flag, Kind, MemoryId, Origin, Project, PromptId, Scope, ScopeName, SessionId, Taint, Timestamp,
-    Validity,
+    MemoryId, Project, PromptId, SessionId, Timestamp,
     limits::{MOMENT_MAX, MOMENT_MIN},
 };
 use cerebro_core::redact::RedactedText;
@@ -22,10 +21,6 @@ pub(super) fn datetime(at: Timestamp) -> Datetime {
 
 pub(super) fn timestamp(at: Datetime) -> Timestamp {
     Timestamp::from_microsecond(at.timestamp_micros()).unwrap_or(Timestamp::MIN)
-}
-
-pub(super) fn validity(from: Option<Datetime>, until: Option<Datetime>) -> Validity {
-    Validity::new(from.map(timestamp), until.map(timestamp))
 }
 
 pub(super) fn memory_record(id: &MemoryId) -> RecordId {
@@ -96,65 +91,6 @@ pub(super) fn small(count: i64) -> u32 {
     u32::try_from(count.max(0)).unwrap_or(u32::MAX)
 }
 
-pub(super) fn kind(table: &'static str, name: &str) -> Result<Kind, StoreError> {
-    Kind::parse(name).ok_or_else(|| malformed(table, "type", name))
-}
-
-/// What a memory and its revisions say, as their rows have it.
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct BodyRow {
-    pub project: String,
-    pub scope: String,
-    #[surreal(rename = "type")]
-    pub kind: String,
-    pub title: String,
-    pub content: String,
-    pub topic_key: Option<String>,
-    pub tags: Vec<String>,
-}
-
-impl From<&Body> for BodyRow {
-    fn from(body: &Body) -> Self {
-        Self {
-            project: body.scope.project_name().to_owned(),
-            scope: body.scope.name().as_str().to_owned(),
-            kind: body.kind.as_str().to_owned(),
-            title: body.title.to_string(),
-            content: body.content.to_string(),
-            topic_key: body.topic_key.clone().map(String::from),
-            tags: body.tags.iter().map(ToString::to_string).collect(),
-        }
-    }
-}
-
-impl BodyRow {
-    pub(super) fn read(self, table: &'static str) -> Result<Body, StoreError> {
-        Ok(Body {
-            scope: scope(table, &self.scope, &self.project)?,
-            kind: kind(table, &self.kind)?,
-            title: held(self.title),
-            content: held(self.content),
-            topic_key: self.topic_key.map(held),
-            tags: self.tags.into_iter().map(held).collect(),
-        })
-    }
-}
-
-fn scope(table: &'static str, name: &str, of: &str) -> Result<Scope, StoreError> {
-    let name = ScopeName::parse(name).map_err(|_| malformed(table, "scope", name))?;
-    Ok(name.of(project(table, of)?))
-}
-
-/// The origin and flags of a row; names of a newer version are left out.
-pub(super) fn taint(origin: Option<&str>, flags: Option<&[String]>) -> Taint {
-    Taint { origin: origin.and_then(Origin::parse).unwrap_or_default(), flags: named_flags(flags) }
-}
-
-/// The flags of a row.
-pub(super) fn named_flags(names: Option<&[String]>) -> Vec<Flag> {
-    names.unwrap_or_default().iter().filter_map(|name| Flag::parse(name)).collect()
-}
-
 /// A row to write: its id beside its fields.
 #[derive(Debug, Clone, SurrealValue)]
 pub(super) struct Put<R: SurrealValue> {
@@ -196,25 +132,4 @@ where
             D::try_from(row)
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tests::memory;
-
-    #[test]
-    fn a_row_names_scope_and_project_and_older_rows_are_read() {
-        let demo = || Scope::Project(Project::parse("demo").unwrap());
-        let written = |scope: Scope| BodyRow::from(&Body { scope, ..memory(None).body });
-        for (scope, project, name) in [(demo(), "demo", "project"), (Scope::Personal, "", "personal")] {
-            let row = written(scope.clone());
-            assert_eq!((row.project.as_str(), row.scope.as_str()), (project, name));
-            assert_eq!(row.read("memory").unwrap().scope, scope);
-        }
-        let personal = BodyRow { project: "demo".to_owned(), ..written(Scope::Personal) };
-        assert_eq!(personal.read("memory").unwrap().scope, Scope::Personal);
-        let nameless = BodyRow { project: String::new(), ..written(demo()) };
-        assert_eq!(nameless.read("memory").unwrap().scope, Scope::Project(Project::general()));
-    }
 }

@@ -1,84 +1,31 @@
 //! Sessions: queries, changes, and what follows from a change.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::Object;
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
+    columns::{RawRow, columns, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{
-        Guarded, datetime, held, malformed, memory_record, project, session_id, session_record, signed,
-        timestamp, unsigned,
-    },
+    row::{Guarded, memory_record, session_record, signed, unsigned},
     statement::{self, Statement},
 };
-use cerebro_core::domain::{EndReason, EventKind, MemoryId, Project, Session, SessionId, Timestamp};
+use cerebro_core::domain::{EventKind, MemoryId, Project, Session, SessionId, Timestamp};
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct SessionRow {
-    id: Option<RecordId>,
-    project: String,
-    agent: String,
-    directory: Option<String>,
-    started_at: Datetime,
-    seen_at: Datetime,
-    ended_at: Option<Datetime>,
-    end_reason: Option<String>,
-    live: bool,
-    summary: Option<String>,
-    follows: Option<RecordId>,
-    writer: Option<String>,
-    version: Option<i64>,
-}
-
-impl SessionRow {
-    /// The row and its id, as `INSERT` takes it.
-    pub(super) fn first(session: &Session) -> Self {
-        Self { id: Some(session_record(&session.id)), ..Self::next(session) }
-    }
-
-    /// The row for the next write: one version on.
-    pub(super) fn next(session: &Session) -> Self {
-        Self {
-            id: None,
-            project: session.project.as_str().to_owned(),
-            agent: session.agent.to_string(),
-            directory: session.directory.clone().map(String::from),
-            started_at: datetime(session.started_at),
-            seen_at: datetime(session.seen_at),
-            ended_at: session.ended_at.map(datetime),
-            end_reason: session.end_reason.map(|reason| reason.as_str().to_owned()),
-            live: session.ended_at.is_none(),
-            summary: session.summary.clone().map(String::from),
-            follows: session.follows.as_ref().map(session_record),
-            writer: session.home.clone(),
-            version: Some(signed(session.version) + 1),
-        }
+columns! {
+    Session in "session" {
+        id: key(SessionId::parse), project, agent, directory, started_at, seen_at, ended_at, end_reason, summary,
+        follows, home: "writer",
+        // One version on with each write. Rows of older programs have none.
+        version: by(|version| signed(*version) + 1, |version: Option<i64>| version.map_or(1, unsigned)),
     }
 }
 
-impl TryFrom<SessionRow> for Session {
-    type Error = StoreError;
-
-    fn try_from(row: SessionRow) -> Result<Self, StoreError> {
-        const TABLE: &str = "session";
-        let id = row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?;
-        Ok(Self {
-            id: session_id(TABLE, id)?,
-            project: project(TABLE, &row.project)?,
-            agent: held(row.agent),
-            directory: row.directory.map(held),
-            started_at: timestamp(row.started_at),
-            seen_at: timestamp(row.seen_at),
-            ended_at: row.ended_at.map(timestamp),
-            end_reason: row.end_reason.as_deref().and_then(EndReason::parse),
-            summary: row.summary.map(held),
-            follows: row.follows.map(|id| session_id(TABLE, id)).transpose()?,
-            home: row.writer,
-            // Rows of older programs have none.
-            version: row.version.map_or(1, unsigned),
-        })
-    }
+/// The row for the next write.
+fn row(session: &Session) -> Object {
+    let mut row = row_of(session);
+    row.insert("live", session.ended_at.is_none());
+    row
 }
 
 /// The changes of the table of sessions.
@@ -94,12 +41,12 @@ impl Part for SessionChanges {
         let (begun, gone_on): (Vec<&Session>, Vec<&Session>) =
             last_of_each(&self.put).into_iter().partition(|session| session.version == 0);
         commit.add(statement::COMMIT_NEW_SESSIONS, "new_sessions", &begun, |session| {
-            SessionRow::first(session)
+            with_id(session_record(&session.id), row(session))
         });
         commit.add(statement::COMMIT_SESSIONS, "sessions", &gone_on, |session| Guarded {
             id: session_record(&session.id),
             expect: signed(session.version),
-            row: SessionRow::next(session),
+            row: row(session),
         });
     }
 }
@@ -221,7 +168,7 @@ impl<'a> Sessions<'a> {
 
     /// All sessions in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Session> {
-        Walk::over::<SessionRow>(self.0, "session", limit)
+        Walk::over::<RawRow>(self.0, "session", limit)
     }
 
     /// The sessions that wrote a memory and have this summary, or none.
@@ -236,6 +183,6 @@ impl<'a> Sessions<'a> {
     }
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Session>, StoreError> {
-        self.0.select::<SessionRow, _>("session", statement, vars).await
+        self.0.select::<RawRow, _>("session", statement, vars).await
     }
 }

@@ -1,11 +1,12 @@
 //! What was spent on models, per day and model.
 
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::{RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError,
+    columns::Column,
     read::{Vars, one},
-    row::{signed, unsigned},
+    row::signed,
     statement,
 };
 use cerebro_core::pace::Spent;
@@ -48,14 +49,8 @@ impl Spending<'_> {
 
     /// What was spent on a day with all models together.
     pub async fn on_day(self, day: &str) -> Result<Spent, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            tokens: i64,
-            requests: i64,
-        }
-        let rows: Vec<Row> =
-            self.0.values("spent", statement::SPENT_GET, Vars::new().with("day", day)).await?;
-        let spent = |row: Row| Spent { tokens: unsigned(row.tokens), requests: unsigned(row.requests) };
-        Ok(one(rows).map(spent).unwrap_or_default())
+        let vars = Vars::new().with("day", day);
+        let rows = self.0.values::<Value>("spent", statement::SPENT_GET, vars).await?;
+        one(rows).map_or(Ok(Spent::default()), |row| Spent::read("spent", row))
     }
 }

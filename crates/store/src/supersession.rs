@@ -3,14 +3,15 @@
 //!
 //! A model can only claim a supersession, which is a relation: see `relation`.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::RecordId;
 
 use super::{
     Store, StoreError, Why, Write,
     changes::{CommitScript, NewEvent, Part},
+    columns::{RawRow, columns, row_of, with_id},
     edge::edge_id,
     read::{Vars, Walk},
-    row::{datetime, memory_id, memory_record, timestamp},
+    row::memory_record,
     statement,
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp};
@@ -33,41 +34,11 @@ impl Supersession {
     pub const CYCLE: &'static str = "cycle";
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct Row {
-    pub id: RecordId,
-    #[surreal(rename = "in")]
-    newer: RecordId,
-    #[surreal(rename = "out")]
-    older: RecordId,
-    by: String,
-    at: Datetime,
-}
+columns! { Supersession in "SUPERSEDES" { newer: "in", older: "out", by, at } }
 
-impl From<&Supersession> for Row {
-    fn from(edge: &Supersession) -> Self {
-        Self {
-            id: edge_id("SUPERSEDES", edge.newer.as_str(), edge.older.as_str()),
-            newer: memory_record(&edge.newer),
-            older: memory_record(&edge.older),
-            by: edge.by.clone(),
-            at: datetime(edge.at),
-        }
-    }
-}
-
-impl TryFrom<Row> for Supersession {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        const TABLE: &str = "SUPERSEDES";
-        Ok(Self {
-            newer: memory_id(TABLE, row.newer)?,
-            older: memory_id(TABLE, row.older)?,
-            by: row.by,
-            at: timestamp(row.at),
-        })
-    }
+/// The id of the edge.
+pub(super) fn record(edge: &Supersession) -> RecordId {
+    edge_id("SUPERSEDES", edge.newer.as_str(), edge.older.as_str())
 }
 
 /// The changes of the table of these edges. An existing edge stays as it is.
@@ -81,7 +52,9 @@ pub(super) struct SupersessionChanges {
 
 impl Part for SupersessionChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_SUPERSEDES, "supersedes", &self.put, |edge| Row::from(edge));
+        commit.add(statement::COMMIT_SUPERSEDES, "supersedes", &self.put, |edge| {
+            with_id(record(edge), row_of(edge))
+        });
         commit.add(statement::COMMIT_REINSTATED, "reinstated", &self.gone, |(newer, older)| {
             edge_id("SUPERSEDES", newer.as_str(), older.as_str())
         });
@@ -147,17 +120,17 @@ impl<'a> Supersessions<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(memory_record)).limit(SUPERSESSIONS_MAX);
-        self.0.select::<Row, _>("SUPERSEDES", statement::SUPERSESSION_OF, vars).await
+        self.0.select::<RawRow, _>("SUPERSEDES", statement::SUPERSESSION_OF, vars).await
     }
 
     /// All supersessions, up to the latest [`SUPERSESSIONS_MAX`].
     pub async fn all(self) -> Result<Vec<Supersession>, StoreError> {
         let vars = Vars::new().limit(SUPERSESSIONS_MAX);
-        self.0.select::<Row, _>("SUPERSEDES", statement::SUPERSESSION_ALL, vars).await
+        self.0.select::<RawRow, _>("SUPERSEDES", statement::SUPERSESSION_ALL, vars).await
     }
 
     /// All these edges in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Supersession> {
-        Walk::over::<Row>(self.0, "SUPERSEDES", limit)
+        Walk::over::<RawRow>(self.0, "SUPERSEDES", limit)
     }
 }

@@ -1,12 +1,10 @@
 //! Topic keys: who holds one, and which are in use.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
-
 use super::{
     Store, StoreError,
+    columns::{RawRow, columns},
     memory::topic_slot,
     read::{Vars, one},
-    row::{memory_id, timestamp},
     statement,
 };
 use cerebro_core::domain::{Memory, MemoryId, Project, Scope, Timestamp};
@@ -24,6 +22,8 @@ pub struct Topic {
     pub at: Timestamp,
 }
 
+columns! { Topic in "memory" { key: "topic_key", memory: "id", title, agent, at: "updated_at" } }
+
 noun! {
     /// The topic keys.
     topics: Topics
@@ -38,25 +38,7 @@ impl Topics<'_> {
 
     /// The topic keys in use in a project, with the memories that hold them, newest first.
     pub async fn of_project(self, project: &Project, limit: usize) -> Result<Vec<Topic>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            id: RecordId,
-            title: String,
-            topic_key: String,
-            agent: String,
-            updated_at: Datetime,
-        }
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        let topics: Vec<Row> = self.0.values("memory", statement::MEMORY_TOPICS, vars).await?;
-        let topic = |row: Row| {
-            Ok(Topic {
-                key: row.topic_key,
-                memory: memory_id("memory", row.id)?,
-                title: row.title,
-                agent: row.agent,
-                at: timestamp(row.updated_at),
-            })
-        };
-        topics.into_iter().map(topic).collect()
+        self.0.select::<RawRow, _>("memory", statement::MEMORY_TOPICS, vars).await
     }
 }

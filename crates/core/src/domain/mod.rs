@@ -1,7 +1,7 @@
 //! The words of the project: plain types without I/O, clocks or wire formats.
 //!
-//! `store`, `search` and `mcp` have their own types for rows, index documents and the wire and convert at their
-//! borders, so that no format leaks into another.
+//! `store` says which columns of a row their fields are; `search` and `mcp` have types of their own for the documents of an
+//! index and for the wire. They convert at their borders, so that no format leaks into another.
 
 mod candidate;
 mod document;

@@ -2,12 +2,12 @@
 
 use surrealdb::types::{SurrealValue, Value};
 
-use super::{Memories, MemoryRow};
+use super::Memories;
 use crate::{
     StoreError,
+    columns::RawRow,
     read::{Vars, one, take},
     row::{memory_record, parse, size},
-    session::SessionRow,
     statement,
 };
 use cerebro_core::domain::{Kind, Memory, MemoryId, Project, ScopeName, Session};
@@ -45,7 +45,7 @@ impl Memories<'_> {
         let rows: Vec<Value> = take("memory", &mut results, 0)?;
         let counted = one(take::<Counted>("memory", &mut results, 1)?);
         let total = counted.map_or(0, |row| size(row.count));
-        Ok((parse::<MemoryRow, _>("memory", rows)?, total))
+        Ok((parse::<RawRow, _>("memory", rows)?, total))
     }
 
     /// The number of live memories of each type, in no order.
@@ -75,7 +75,7 @@ impl Memories<'_> {
             .map_err(|error| StoreError::Row { table: "session", reason: error.to_string() })?
             .sitting
             .filter(|sitting| matches!(sitting, Value::Object(_)));
-        let session = one(parse::<SessionRow, _>("session", sitting.into_iter().collect())?);
-        Ok(one(parse::<MemoryRow, _>("memory", vec![row])?).map(|memory| (memory, session)))
+        let session = one(parse::<RawRow, _>("session", sitting.into_iter().collect())?);
+        Ok(one(parse::<RawRow, _>("memory", vec![row])?).map(|memory| (memory, session)))
     }
 }

@@ -4,17 +4,14 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 use surrealdb::types::{RecordId, SurrealValue, Value};
 
-use super::{Memories, MemoryRow};
+use super::Memories;
 use crate::{
     StoreError, Supersession,
     citation::CITATIONS_MAX,
-    edge::{EdgeRow, RawEdge},
-    history,
+    columns::{Column, RawRow},
     read::{Vars, one},
     row::{key, memory_id, memory_record, parse},
-    statement,
-    supersession::Row as SupersessionRow,
-    work::work_of_key,
+    statement, supersession,
 };
 use cerebro_core::domain::{ExchangeId, Memory, MemoryId, Timestamp, WorkId};
 
@@ -61,10 +58,10 @@ struct Relation {
 struct Row {
     relates_to: Vec<Relation>,
     related_from: Vec<Relation>,
-    supersedes: Vec<SupersessionRow>,
-    superseded_by: Vec<SupersessionRow>,
-    cites: Vec<EdgeRow>,
-    worked_in: Vec<EdgeRow>,
+    supersedes: Vec<RawRow>,
+    superseded_by: Vec<RawRow>,
+    cites: Vec<RawRow>,
+    worked_in: Vec<RawRow>,
 }
 
 impl Memories<'_> {
@@ -81,7 +78,7 @@ impl Memories<'_> {
         };
         let row = Row::from_value(value.clone())
             .map_err(|error| StoreError::Row { table: "edge", reason: error.to_string() })?;
-        let Some(memory) = one(parse::<MemoryRow, Memory>("memory", vec![value])?) else { return Ok(None) };
+        let Some(memory) = one(parse::<RawRow, Memory>("memory", vec![value])?) else { return Ok(None) };
         let ties = Ties {
             neighbours: self.neighbours(row.relates_to, row.related_from, neighbours).await?,
             supersessions: supersessions(row.supersedes.into_iter().chain(row.superseded_by))?,
@@ -116,27 +113,30 @@ impl Memories<'_> {
     }
 }
 
-fn supersessions(rows: impl Iterator<Item = SupersessionRow>) -> Result<Vec<Supersession>, StoreError> {
-    let keyed = |row: SupersessionRow| Ok((key("SUPERSEDES", row.id.clone())?, Supersession::try_from(row)?));
+fn supersessions(rows: impl Iterator<Item = RawRow>) -> Result<Vec<Supersession>, StoreError> {
+    let keyed = |row: RawRow| {
+        let edge = Supersession::try_from(row)?;
+        Ok((key("SUPERSEDES", supersession::record(&edge))?, edge))
+    };
     let mut found = rows.map(keyed).collect::<Result<Vec<_>, StoreError>>()?;
     found.sort_by(|(a, one), (b, other)| other.at.cmp(&one.at).then_with(|| a.cmp(b)));
     Ok(found.into_iter().map(|(_, edge)| edge).collect())
 }
 
-/// The keys at the ends of edges, with the times of the edges.
-fn ends(edges: Vec<EdgeRow>) -> Result<Vec<(Timestamp, String)>, StoreError> {
-    let end = |edge: EdgeRow| RawEdge::try_from(edge).map(|RawEdge { to, at, .. }| (at, to));
+/// Where edges end, and since when they are there.
+fn ends<To: Column>(edges: Vec<RawRow>) -> Result<Vec<(Timestamp, To)>, StoreError> {
+    let end = |edge| <(MemoryId, To, Timestamp)>::try_from(edge).map(|(_, to, at)| (at, to));
     edges.into_iter().map(end).collect()
 }
 
-fn citations(edges: Vec<EdgeRow>) -> Result<Vec<ExchangeId>, StoreError> {
+fn citations(edges: Vec<RawRow>) -> Result<Vec<ExchangeId>, StoreError> {
     let mut ends = ends(edges)?;
-    ends.sort();
-    ends.iter().take(CITATIONS_MAX).map(|(_, exchange)| history::exchange_id(exchange)).collect()
+    ends.sort_unstable();
+    Ok(ends.into_iter().take(CITATIONS_MAX).map(|(_, exchange)| exchange).collect())
 }
 
-fn works(edges: Vec<EdgeRow>) -> Result<Vec<WorkId>, StoreError> {
+fn works(edges: Vec<RawRow>) -> Result<Vec<WorkId>, StoreError> {
     let mut ends = ends(edges)?;
     ends.sort_by_key(|(at, _)| Reverse(*at));
-    ends.iter().take(WORKS_MAX).map(|(_, work)| work_of_key("WORKED_IN", work)).collect()
+    Ok(ends.into_iter().take(WORKS_MAX).map(|(_, work)| work).collect())
 }

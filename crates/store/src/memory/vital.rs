@@ -1,16 +1,15 @@
 //! What the figures need of all memories: far less than their rows have.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::RecordId;
 
 use super::super::{
     StoreError,
+    columns::{Columns, RawRow},
     read::Vars,
-    row::{BodyRow, memory_id, taint, timestamp, validity},
     statement,
 };
 use super::Memories;
-use cerebro_core::domain::{Memory, MemoryId, Nature, Scope, Trigger};
-use cerebro_core::redact::RedactedText;
+use cerebro_core::domain::{Memory, MemoryId, Scope};
 use cerebro_core::truth::Vital;
 
 /// A memory as it is counted.
@@ -27,58 +26,24 @@ impl From<&Memory> for CountedMemory {
     }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct VitalRow {
-    id: RecordId,
-    project: String,
-    scope: String,
-    #[surreal(rename = "type")]
-    kind: String,
-    topic_key: Option<String>,
-    flags: Option<Vec<String>>,
-    pinned: bool,
-    updated_at: Datetime,
-    last_seen_at: Datetime,
-    deleted_at: Option<Datetime>,
-    valid_from: Option<Datetime>,
-    valid_until: Option<Datetime>,
-    nature: Option<String>,
-    trigger: Option<String>,
-    done_at: Option<Datetime>,
-    archived_at: Option<Datetime>,
-}
-
-impl TryFrom<VitalRow> for CountedMemory {
+impl TryFrom<RawRow> for CountedMemory {
     type Error = StoreError;
 
-    fn try_from(row: VitalRow) -> Result<Self, StoreError> {
+    fn try_from(row: RawRow) -> Result<Self, StoreError> {
         const TABLE: &str = "memory";
-        let VitalRow { project, scope, kind, topic_key, .. } = row;
-        let (title, content, tags) = (String::new(), String::new(), Vec::new());
-        let updated_at = timestamp(row.updated_at);
+        let mut row = row.columns(TABLE)?;
+        let at = row.get("updated_at").cloned();
         // No figure needs what is left empty here.
-        let memory = Memory {
-            id: memory_id(TABLE, row.id)?,
-            body: BodyRow { project, scope, kind, title, content, topic_key, tags }.read(TABLE)?,
-            taint: taint(None, row.flags.as_deref()),
-            agent: RedactedText::default(),
-            session: None,
-            revision: 0,
-            duplicate_count: 0,
-            pinned: row.pinned,
-            created_at: updated_at,
-            updated_at,
-            last_seen_at: timestamp(row.last_seen_at),
-            deleted_at: row.deleted_at.map(timestamp),
-            purged: false,
-            version: 0,
-            valid: validity(row.valid_from, row.valid_until),
-            nature: row.nature.as_deref().and_then(Nature::parse),
-            trigger: row.trigger.map(RedactedText::from_store).map(Trigger::stored),
-            done_at: row.done_at.map(timestamp),
-            archived_at: row.archived_at.map(timestamp),
-        };
-        Ok(Self::from(&memory))
+        row.insert("created_at", at);
+        row.insert("tags", Vec::<String>::new());
+        row.insert("purged", false);
+        for text in ["title", "content", "agent"] {
+            row.insert(text, "");
+        }
+        for count in ["revision", "duplicate_count", "version"] {
+            row.insert(count, 0_i64);
+        }
+        Ok(Self::from(&Memory::take_from(&mut row, TABLE)?))
     }
 }
 
@@ -92,7 +57,7 @@ impl Memories<'_> {
         // No id is empty, so every id comes after it.
         let after = RecordId::new("memory", after.map(MemoryId::as_str).unwrap_or_default());
         let vars = Vars::new().with("after", after).limit(limit);
-        self.0.select::<VitalRow, _>("memory", statement::MEMORY_VITALS, vars).await
+        self.0.select::<RawRow, _>("memory", statement::MEMORY_VITALS, vars).await
     }
 }
 
@@ -100,7 +65,7 @@ impl Memories<'_> {
 mod tests {
     use super::*;
     use crate::tests::{memory, put, text, with_store};
-    use cerebro_core::domain::{Flag, Kind, Timestamp, Validity};
+    use cerebro_core::domain::{Flag, Kind, Nature, Timestamp, Trigger, Validity};
 
     #[test]
     fn a_memory_is_counted_as_its_whole_row_says() {
