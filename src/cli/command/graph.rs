@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{CommandContext, Outcome, within};
-use crate::answer::{graph, of};
+use crate::answer::{
+    graph::{self, Graph, Node, Relation},
+    of,
+};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Column, Layout, Table, shown};
@@ -107,13 +110,12 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
     let request = Request::new(of::Graph).with("id", id).with("depth", args.depth).with("limit", args.limit);
     let answer = daemon.read(request).await?;
     context.output.json(answer.raw())?;
-    let graph = Graph::of(&answer);
     context.output.text(&match args.format {
-        Drawing::Tree => graph.tree(),
-        Drawing::Dot => graph.dot(),
-        Drawing::Mermaid => graph.mermaid(),
+        Drawing::Tree => tree(&answer),
+        Drawing::Dot => dot(&answer),
+        Drawing::Mermaid => mermaid(&answer),
     })?;
-    if graph.relations.is_empty() {
+    if answer.relations.is_empty() {
         context.output.note(
             "it has no relations; the worker finds them with an embedding model (`cerebro model list`)",
         );
@@ -124,106 +126,73 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-struct Node {
-    id: String,
-    title: String,
-    kind: String,
+/// The title of a memory in a drawing.
+fn title(node: &Node) -> String {
+    text::cut_chars(&text::one_line(node.title.raw()), TITLE_CHARS).into_owned()
 }
 
-struct Relation {
-    from: String,
-    to: String,
-    kind: String,
-    weight: f64,
-    evidence: String,
-}
-
-struct Graph {
-    /// The first is the middle.
-    nodes: Vec<Node>,
-    relations: Vec<Relation>,
-}
-
-impl Graph {
-    fn of(answer: &graph::Graph) -> Self {
-        let node = |node: &graph::Node| Node {
-            id: shown(&node.id),
-            title: text::cut_chars(&text::one_line(node.title.raw()), TITLE_CHARS).into_owned(),
-            kind: shown(&node.kind),
-        };
-        let relation = |one: &graph::Relation| Relation {
-            from: shown(&one.from),
-            to: shown(&one.to),
-            kind: shown(&one.kind),
-            weight: one.weight,
-            evidence: text::one_line(&shown(&one.evidence)),
-        };
-        Self {
-            nodes: answer.nodes.iter().map(node).collect(),
-            relations: answer.relations.iter().map(relation).collect(),
-        }
-    }
-
-    /// Each memory once, below the nearest one that it is related to.
-    fn tree(&self) -> String {
-        let Some(middle) = self.nodes.first() else { return String::new() };
-        let mut out = format!("{}  {} ({})\n", middle.id, middle.title, middle.kind);
-        let mut drawn = BTreeSet::from([middle.id.as_str()]);
-        // A breadth-first walk decides the parent of each node; a depth-first walk draws the tree.
-        let mut below: Vec<(&str, &Relation, &Node)> = Vec::new();
-        let mut border = vec![middle.id.as_str()];
-        while !border.is_empty() {
-            let mut next = Vec::new();
-            for parent in border {
-                for relation in &self.relations {
-                    let Some(other) = relation.other_end(parent) else { continue };
-                    let Some(node) = self.nodes.iter().find(|node| node.id == other) else { continue };
-                    if drawn.insert(&node.id) {
-                        below.push((parent, relation, node));
-                        next.push(node.id.as_str());
-                    }
+/// Each memory once, below the nearest one that it is related to.
+fn tree(graph: &Graph) -> String {
+    // The first is the middle.
+    let Some(middle) = graph.nodes.first() else { return String::new() };
+    let mut out = format!("{}  {} ({})\n", middle.id.raw(), title(middle), middle.kind.raw());
+    let mut drawn = BTreeSet::from([middle.id.raw()]);
+    // A breadth-first walk decides the parent of each node; a depth-first walk draws the tree.
+    let mut below: Vec<(&str, &Relation, &Node)> = Vec::new();
+    let mut border = vec![middle.id.raw()];
+    while !border.is_empty() {
+        let mut next = Vec::new();
+        for parent in border {
+            for relation in &graph.relations {
+                let Some(other) = other_end(relation, parent) else { continue };
+                let Some(node) = graph.nodes.iter().find(|node| node.id == other) else { continue };
+                if drawn.insert(node.id.raw()) {
+                    below.push((parent, relation, node));
+                    next.push(node.id.raw());
                 }
             }
-            border = next;
         }
-        branches(&middle.id, "", &below, &mut out);
-        out
+        border = next;
     }
-
-    fn dot(&self) -> String {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-        let mut out = "digraph cerebro {\n  node [shape=box];\n".to_owned();
-        out.extend(
-            self.nodes
-                .iter()
-                .map(|node| format!("  {} [label={}];\n", quoted(&node.id), quoted(&node.title))),
-        );
-        out.extend(self.relations.iter().map(|one| {
-            let label = quoted(&format!("{} {:.2}", one.kind, one.weight));
-            format!("  {} -> {} [label={label}];\n", quoted(&one.from), quoted(&one.to))
-        }));
-        out + "}\n"
-    }
-
-    fn mermaid(&self) -> String {
-        let plain = |text: &str| text.replace('"', "#quot;").replace(['[', ']', '|'], " ");
-        let mut out = "graph TD\n".to_owned();
-        out.extend(self.nodes.iter().map(|node| format!("  {}[\"{}\"]\n", node.id, plain(&node.title))));
-        out.extend(
-            self.relations.iter().map(|one| format!("  {} -->|{}| {}\n", one.from, plain(&one.kind), one.to)),
-        );
-        out
-    }
+    branches(middle.id.raw(), "", &below, &mut out);
+    out
 }
 
-impl Relation {
-    /// The end that is not `id`; `None` when it is no end.
-    fn other_end(&self, id: &str) -> Option<&str> {
-        match (self.from == id, self.to == id) {
-            (true, _) => Some(&self.to),
-            (_, true) => Some(&self.from),
-            _ => None,
-        }
+fn dot(graph: &Graph) -> String {
+    let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    let mut out = "digraph cerebro {\n  node [shape=box];\n".to_owned();
+    out.extend(
+        graph
+            .nodes
+            .iter()
+            .map(|node| format!("  {} [label={}];\n", quoted(node.id.raw()), quoted(&title(node)))),
+    );
+    out.extend(graph.relations.iter().map(|one| {
+        let label = quoted(&format!("{} {:.2}", one.kind.raw(), one.weight));
+        format!("  {} -> {} [label={label}];\n", quoted(one.from.raw()), quoted(one.to.raw()))
+    }));
+    out + "}\n"
+}
+
+fn mermaid(graph: &Graph) -> String {
+    let plain = |text: &str| text.replace('"', "#quot;").replace(['[', ']', '|'], " ");
+    let mut out = "graph TD\n".to_owned();
+    out.extend(graph.nodes.iter().map(|node| format!("  {}[\"{}\"]\n", node.id.raw(), plain(&title(node)))));
+    out.extend(
+        graph
+            .relations
+            .iter()
+            .map(|one| format!("  {} -->|{}| {}\n", one.from.raw(), plain(one.kind.raw()), one.to.raw())),
+    );
+    out
+}
+
+/// The end of a relation that is not `id`; `None` when that is no end.
+fn other_end<'a>(relation: &'a Relation, id: &str) -> Option<&'a str> {
+    match (relation.from == id, relation.to == id) {
+        (true, _) => Some(relation.to.raw()),
+        (_, true) => Some(relation.from.raw()),
+        _ => None,
     }
 }
 
@@ -233,13 +202,12 @@ fn branches(parent: &str, indent: &str, below: &[(&str, &Relation, &Node)], out:
         let last = at + 1 == children.len();
         let (branch, deeper) = if last { ("└─", "  ") } else { ("├─", "│ ") };
         let arrow = if relation.from == parent { "→" } else { "←" };
-        let evidence =
-            if relation.evidence.is_empty() { String::new() } else { format!(" [{}]", relation.evidence) };
-        out.extend([format!(
-            "{indent}{branch} {} {:.2} {arrow} {}  {}{evidence}\n",
-            relation.kind, relation.weight, node.id, node.title
-        )]);
-        branches(&node.id, &format!("{indent}{deeper} "), below, out);
+        let evidence = text::one_line(&shown(&relation.evidence));
+        let evidence = if evidence.is_empty() { evidence } else { format!(" [{evidence}]") };
+        let (kind, id, title) = (relation.kind.raw(), node.id.raw(), title(node));
+        let weight = relation.weight;
+        out.extend([format!("{indent}{branch} {kind} {weight:.2} {arrow} {id}  {title}{evidence}\n")]);
+        branches(id, &format!("{indent}{deeper} "), below, out);
     }
 }
 
@@ -248,21 +216,21 @@ mod tests {
     use super::*;
 
     fn graph() -> Graph {
-        let node = |id: &str, title: &str| graph::Node {
+        let node = |id: &str, title: &str| Node {
             id: id.into(),
             title: title.into(),
             kind: "manual".into(),
-            ..graph::Node::default()
+            ..Node::default()
         };
-        let edge = |from: &str, to: &str, kind: &str| graph::Relation {
+        let edge = |from: &str, to: &str, kind: &str| Relation {
             from: from.into(),
             to: to.into(),
             kind: kind.into(),
             weight: 0.5,
             evidence: Some("a.rs".into()),
-            ..graph::Relation::default()
+            ..Relation::default()
         };
-        Graph::of(&graph::Graph {
+        Graph {
             nodes: vec![node("m1", "Middle"), node("m2", "Say \"hi\" [x]"), node("m3", "Far\nline")],
             relations: vec![
                 edge("m1", "m2", "similar"),
@@ -270,22 +238,22 @@ mod tests {
                 edge("m2", "m1", "fixes"),
             ],
             truncated: false,
-        })
+        }
     }
 
     #[test]
     fn the_tree_has_every_memory_once_and_shows_directions() {
         let want = "m1  Middle (manual)\n\
             └─ similar 0.50 → m2  Say \"hi\" [x] [a.rs]\n   └─ fixes 0.50 ← m3  Far line [a.rs]\n";
-        assert_eq!(graph().tree(), want);
+        assert_eq!(tree(&graph()), want);
     }
 
     #[test]
     fn titles_cannot_break_out_of_the_languages() {
-        let dot = graph().dot();
+        let dot = dot(&graph());
         assert!(dot.contains(r#""m2" [label="Say \"hi\" [x]"];"#), "{dot}");
         assert!(dot.contains(r#""m3" -> "m2" [label="fixes 0.50"];"#), "{dot}");
-        let mermaid = graph().mermaid();
+        let mermaid = mermaid(&graph());
         assert!(mermaid.contains("m2[\"Say #quot;hi#quot;  x \"]"), "{mermaid}");
         assert!(mermaid.contains("m3 -->|fixes| m2"), "{mermaid}");
     }
