@@ -15,9 +15,10 @@ use tokio::sync::Mutex as Turn;
 use super::failure::Failure;
 use crate::{
     answer::{
-        Ask, Text,
+        Ask,
         daemon::{Call, Client, Status},
-        of, projects,
+        of,
+        projects::Project,
         stats::Stats,
     },
     daemon::client::Client as Daemon,
@@ -34,29 +35,6 @@ const FIRST_MAX: Duration = Duration::from_secs(3);
 const LATEST: usize = 6;
 /// Calls that are examined for the chart of calls.
 const CALLS_MAX: usize = 1_000;
-
-/// A project and its size.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Project {
-    /// Empty for personal memories.
-    pub name: String,
-    pub memories: u64,
-    pub sessions: u64,
-    pub prompts: u64,
-    pub last_at: Option<Timestamp>,
-}
-
-impl Project {
-    fn of(project: &projects::Project) -> Self {
-        Self {
-            name: project.project.line(),
-            memories: project.memories,
-            sessions: project.sessions,
-            prompts: project.prompts,
-            last_at: project.last_at.as_ref().and_then(Text::moment),
-        }
-    }
-}
 
 /// The figures counted at one moment; empty before the first count.
 #[derive(Debug, Clone, Default)]
@@ -207,8 +185,8 @@ impl Backend {
             self.read(of::Activity, view::saves(None, at)),
             self.read(of::Projects, json!({})),
         )?;
-        let mut projects: Vec<Project> = projects.projects.iter().map(Project::of).collect();
-        projects.sort_by(|a, b| b.memories.cmp(&a.memories).then_with(|| a.name.cmp(&b.name)));
+        let mut projects = projects.projects;
+        projects.sort_by(|a, b| b.memories.cmp(&a.memories).then_with(|| a.project.cmp(&b.project)));
         let counts =
             Arc::new(Counts { at: Some(at), stats: Some(stats), days: view::days_of(&saves), projects });
         let counted = Counted { counts: Arc::clone(&counts), last_call, at: begun };

@@ -176,7 +176,7 @@ fn named(name: &str) -> String {
 
 /// The projects that a form suggests, the largest first.
 fn known_projects(counts: &Counts) -> Vec<String> {
-    let names = counts.projects.iter().map(|project| project.name.clone()).filter(|name| !name.is_empty());
+    let names = counts.projects.iter().map(|known| known.project.line()).filter(|name| !name.is_empty());
     ByteBudget(PROJECTS_BYTES).fill(names.take(PROJECTS_MAX), |name| byte_budget::weight(name) + 30)
 }
 

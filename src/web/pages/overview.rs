@@ -9,6 +9,7 @@ use super::prelude::*;
 use crate::answer::{
     Text,
     daemon::{Call, Client},
+    projects::Project,
     stats::Stats,
 };
 use crate::view::{self, DAYS_MAX, Fact, span};
@@ -104,10 +105,13 @@ pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page
         calls: super::counted(&locale, usize::try_from(client.calls).unwrap_or(usize::MAX), "call", "calls"),
         last: locale.clock(client.last_at.as_ref().and_then(Text::moment)),
     };
-    let project = |project: &crate::web::backend::Project| ProjectLine {
-        name: if project.name.is_empty() { "personal".to_owned() } else { super::named(&project.name) },
-        href: place_of(&project.name),
-        memories: locale.count(project.memories),
+    let project = |known: &Project| {
+        let name = known.project.line();
+        ProjectLine {
+            href: place_of(&name),
+            name: if name.is_empty() { "personal".to_owned() } else { super::named(&name) },
+            memories: locale.count(known.memories),
+        }
     };
     Ok(shell::ok(&OverviewPage {
         shell: Shell::titled("Overview", "/").done(parts.get("done")),

@@ -4,8 +4,8 @@ use axum::http::StatusCode;
 
 use super::prelude::*;
 use super::{counted, known_projects, named, overview::place_of, part};
-use crate::answer::Text;
-use crate::web::{backend::Project, html::chart::tenths};
+use crate::answer::{Text, projects::Project};
+use crate::web::html::chart::tenths;
 use cerebro_core::domain::{self, MemoryId};
 
 /// How many projects a page shows, their size, and the size of the HTML around each, in bytes.
@@ -67,20 +67,23 @@ pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page
     let from: usize = super::from(&parts)?;
     let counts = shared.backend.counts().await;
     let most = counts.projects.iter().map(|project| project.memories).max().unwrap_or(0).max(1);
-    let line = |project: &Project| Line {
-        name: if project.name.is_empty() { "personal".to_owned() } else { named(&project.name) },
-        href: place_of(&project.name),
-        sessions_href: link::with_query("/sessions", &[("project", &project.name)]),
-        graph_href: if project.name.is_empty() {
-            String::new()
-        } else {
-            link::with_query("/graph/project", &[("project", &project.name)])
-        },
-        memories: locale.count(project.memories),
-        sessions: locale.count(project.sessions),
-        prompts: locale.count(project.prompts),
-        last: locale.moment(project.last_at),
-        bar: tenths(BAR * project.memories as f64 / most as f64),
+    let line = |project: &Project| {
+        let name = project.project.line();
+        Line {
+            href: place_of(&name),
+            sessions_href: link::with_query("/sessions", &[("project", &name)]),
+            graph_href: if name.is_empty() {
+                String::new()
+            } else {
+                link::with_query("/graph/project", &[("project", &name)])
+            },
+            name: if name.is_empty() { "personal".to_owned() } else { named(&name) },
+            memories: locale.count(project.memories),
+            sessions: locale.count(project.sessions),
+            prompts: locale.count(project.prompts),
+            last: locale.moment(project.last_at.as_ref().and_then(Text::moment)),
+            bar: tenths(BAR * project.memories as f64 / most as f64),
+        }
     };
     let again = parts.get("again").map(String::as_str).unwrap_or_default().split(' ');
     let lines = counts.projects.iter().skip(from).take(PAGE).map(line);
@@ -114,7 +117,7 @@ pub(in crate::web) async fn ask(Asked { shared, locale, parts }: Asked) -> Page 
         return Err(unfit(format!("{into}: {}.", domain::Project::RESERVED_WHY)));
     }
     let counts = shared.backend.count_now().await?;
-    let found = counts.projects.iter().find(|project| project.name == from);
+    let found = counts.projects.iter().find(|known| known.project == from.as_str());
     let Some(project) = found else {
         return Err(unfit(format!("There is nothing of project {}.", crate::view::clean_line(&from))));
     };
@@ -128,7 +131,7 @@ pub(in crate::web) async fn ask(Asked { shared, locale, parts }: Asked) -> Page 
             words(project.sessions, "session", "sessions"),
             words(project.prompts, "prompt", "prompts")
         ),
-        is_new: !counts.projects.iter().any(|known| known.name == into),
+        is_new: !counts.projects.iter().any(|known| known.project == into.as_str()),
         from,
         into,
     }))
@@ -139,7 +142,8 @@ pub(in crate::web) async fn ask(Asked { shared, locale, parts }: Asked) -> Page 
 pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) -> Page {
     let (from, into) = (form.field("from"), form.field("into"));
     let is_new = form.field("new") == "1";
-    if is_new && shared.backend.count_now().await?.projects.iter().any(|known| known.name == into) {
+    if is_new && shared.backend.count_now().await?.projects.iter().any(|known| known.project == into.as_str())
+    {
         let words = format!("There is now a project {}.", crate::view::clean_line(&into));
         return Err(Failure::new(StatusCode::CONFLICT, "That name is taken.", words));
     }
