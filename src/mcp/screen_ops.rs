@@ -16,7 +16,7 @@ use crate::answer::{
 };
 use cerebro_core::domain::{Memory, MemoryId, SessionId, Timestamp, limits::CONTENT_BYTES_MAX};
 use cerebro_core::text;
-use cerebro_service::{BrowseRequest, Entry, Footing, Pair, Pairs, Service, SessionContents};
+use cerebro_service::{Entry, Footing, Pair, Pairs, Selection, Service, SessionContents};
 
 /// Most memories of a page.
 const PAGE_MAX: usize = 500;
@@ -72,19 +72,20 @@ async fn name_stored(service: &Service, calls: &mut [daemon::Call]) {
 
 pub(super) async fn browse(call: &mut Call) -> AnswerTo<of::Browse> {
     let arguments = &mut call.arguments;
-    let request = BrowseRequest {
+    let selection = Selection {
         project: arguments.project()?,
         scope: arguments.scope()?,
         kind: arguments.kind()?,
         deleted: arguments.flag(&["deleted"])?,
-        offset: arguments.count("offset")?.unwrap_or(0),
-        limit: arguments.clamped("limit", 100, 1..=PAGE_MAX)?,
+        ..Selection::default()
     };
-    let browsed = call.service.recall.browse(request).await?;
-    let footings: Vec<Footing> = browsed.memories.iter().map(Footing::from).collect();
+    let offset = arguments.count("offset")?.unwrap_or(0);
+    let limit = arguments.clamped("limit", 100, 1..=PAGE_MAX)?;
+    let (memories, total) = call.service.recall.browse(&selection, offset, limit).await?;
+    let footings: Vec<Footing> = memories.iter().map(Footing::from).collect();
     let mut marks = call.service.recall.marks(&footings).await?;
-    let memories: Vec<_> = browsed.memories.iter().map(|memory| (memory.id, &memory.scope)).collect();
-    freshness::mark(call, &memories, &mut marks).await?;
+    let places: Vec<_> = memories.iter().map(|memory| (memory.id, &memory.scope)).collect();
+    freshness::mark(call, &places, &mut marks).await?;
     let now = Timestamp::now();
     let row = |memory: &Memory| Browsed {
         row: memory_row(memory),
@@ -94,7 +95,7 @@ pub(super) async fn browse(call: &mut Call) -> AnswerTo<of::Browse> {
             ..marks_beside(marks.get(&memory.id).map_or(&[], Vec::as_slice))
         },
     };
-    Ok(Page { memories: browsed.memories.iter().map(row).collect(), total: browsed.total as u64 })
+    Ok(Page { memories: memories.iter().map(row).collect(), total: total as u64 })
 }
 
 pub(super) async fn activity(call: &mut Call) -> AnswerTo<of::Activity> {

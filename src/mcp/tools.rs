@@ -319,7 +319,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         valid_from: arguments.reset("valid_from", DayEdge::Start)?,
         valid_until: arguments.reset("valid_until", DayEdge::End)?,
         nature: arguments.nature()?,
-        trigger: arguments.text("trigger")?,
+        trigger: arguments.change("trigger")?,
         done: arguments.text("done")?.map(|_| arguments.flag(&["done"])).transpose()?,
         door: Door::Explicit { revive: arguments.flag(&["revive"])? },
     };
@@ -364,7 +364,7 @@ fn changes_nothing(patch: &Patch) -> bool {
                 valid_from: Change::Keep,
                 valid_until: Change::Keep,
                 nature: None,
-                trigger: None,
+                trigger: Change::Keep,
                 done: None,
                 door: _,
             }

@@ -94,11 +94,10 @@ pub use memories::{
 };
 pub use portable::{ExportPage, Imported};
 pub use recall::{
-    BrowseRequest, Browsed, Context, ContextRequest, Earlier, Elsewhere, EntityGraph, Entry, EntryKind,
-    EvidenceFound, EvidenceHint, EvidenceRequest, FollowUps, Footing, Found, GRAPH_DEPTH_MAX,
-    GRAPH_NODES_MAX, Gathered, Graph, GraphNode, Health, Mark, MarkDetail, Marks, Observation,
-    ObservationRequest, PAIRS_COUNTED_MAX, Pair, Pairs, Recall, SearchRequest, Selected, Selection,
-    SessionContents, Stats, Timeline, TimelineRequest, Within, flag_mark,
+    Context, ContextRequest, Earlier, Elsewhere, EntityGraph, Entry, EntryKind, EvidenceFound, EvidenceHint,
+    EvidenceRequest, FollowUps, Footing, Found, GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Gathered, Graph, GraphNode,
+    Health, Mark, MarkDetail, Marks, Observation, ObservationRequest, PAIRS_COUNTED_MAX, Pair, Pairs, Recall,
+    SearchRequest, Selected, Selection, SessionContents, Stats, Timeline, TimelineRequest, Within, flag_mark,
 };
 pub use restore::{Restored, restore};
 pub use sessions::{Sessions, StartRequest, Started};

@@ -50,13 +50,14 @@ impl<T> Change<T> {
     }
 }
 
-/// Which fields an update changes, as the caller gave them; `None` leaves one as it is.
+/// Which fields an update changes; `None` leaves one as it is. Its texts are as the caller gave them, or redacted and normalised
+/// (`CleanPatch`).
 #[derive(Debug, Clone, Default)]
-pub struct Patch {
+pub struct Patch<Text = String, Where = String> {
     /// A new title.
-    pub title: Option<String>,
+    pub title: Option<Text>,
     /// New content.
-    pub content: Option<String>,
+    pub content: Option<Text>,
     /// A new type.
     pub kind: Option<Kind>,
     /// Another project.
@@ -64,9 +65,9 @@ pub struct Patch {
     /// Another scope.
     pub scope: Option<ScopeName>,
     /// Another topic key, or none.
-    pub topic_key: Change<String>,
+    pub topic_key: Change<Text>,
     /// Other tags.
-    pub tags: Option<Vec<String>>,
+    pub tags: Option<Vec<Text>>,
     /// The revision that the caller read. If the memory has another one by now, that is an error.
     pub expected_revision: Option<u32>,
     /// Memories whose place it takes from now on.
@@ -79,8 +80,8 @@ pub struct Patch {
     pub valid_until: Change<Timestamp>,
     /// Another kind of memory.
     pub nature: Option<Nature>,
-    /// Where a thing to be done is shown; an empty one means everywhere.
-    pub trigger: Option<String>,
+    /// Where a thing to be done is shown; none means everywhere.
+    pub trigger: Change<Where>,
     /// Whether a thing to be done is done.
     pub done: Option<bool>,
     /// How its text comes in.
@@ -125,28 +126,11 @@ pub(crate) struct Findings {
     pub numbers: Vec<u64>,
 }
 
-/// A patch, validated, redacted and normalised.
-#[derive(Debug, Clone)]
-struct CleanPatch {
-    title: Option<RedactedText>,
-    content: Option<RedactedText>,
-    kind: Option<Kind>,
-    project: Option<Project>,
-    scope: Option<ScopeName>,
-    topic_key: Change<RedactedText>,
-    tags: Option<Vec<RedactedText>>,
-    expected_revision: Option<u32>,
-    supersedes: Vec<MemoryId>,
-    evidence: Option<Vec<ExchangeId>>,
-    valid_from: Change<Timestamp>,
-    valid_until: Change<Timestamp>,
-    nature: Option<Nature>,
-    trigger: Change<Trigger>,
-    done: Option<bool>,
-    door: Door,
-}
+/// A patch of which the texts were read.
+type CleanPatch = Patch<RedactedText, Trigger>;
 
 impl CleanPatch {
+    /// Validates, redacts and normalises the texts.
     fn read(fields: &mut Fields, patch: Patch) -> Result<Self, ServiceError> {
         Ok(Self {
             title: patch.title.map(|title| fields.title(&title)).transpose()?,
@@ -162,10 +146,7 @@ impl CleanPatch {
             valid_from: patch.valid_from,
             valid_until: patch.valid_until,
             nature: patch.nature,
-            trigger: match patch.trigger {
-                Some(trigger) => Change::To(fields.trigger(&trigger)?),
-                None => Change::Keep,
-            },
+            trigger: patch.trigger.read(|trigger| fields.trigger(&trigger))?,
             done: patch.done,
             door: patch.door,
         })

@@ -19,23 +19,6 @@ const TITLES_MAX: usize = 2_000;
 const QUERY_WORDS_MAX: usize = 16;
 const WORD_CHARS_MIN: usize = 4;
 
-/// Which page of which memories.
-#[derive(Debug, Clone, Default)]
-pub struct BrowseRequest {
-    /// Of this project; of all when `None`. What is personal belongs to none.
-    pub project: Option<Project>,
-    /// Of this scope.
-    pub scope: Option<ScopeName>,
-    /// Of this type.
-    pub kind: Option<Kind>,
-    /// The deleted ones instead of the live ones.
-    pub deleted: bool,
-    /// How many come before the page.
-    pub offset: usize,
-    /// How many the page has at most.
-    pub limit: usize,
-}
-
 /// Which memories; each condition that is given must be met.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
@@ -72,22 +55,17 @@ pub struct Selected {
     pub total: Option<usize>,
 }
 
-/// A page of memories.
-#[derive(Debug, Clone)]
-pub struct Browsed {
-    /// The page, newest first.
-    pub memories: Vec<Memory>,
-    /// How many memories there are on all pages.
-    pub total: usize,
-}
-
 impl Recall {
-    /// A page of memories at any depth. The index has the order, the store has the rows.
-    pub async fn browse(&self, request: BrowseRequest) -> Result<Browsed, ServiceError> {
-        let BrowseRequest { project, scope, kind, deleted, offset, limit } = request;
-        let selection = Selection { project, scope, kind, deleted, ..Selection::default() };
-        let (page, total) = self.page_of(&selection, offset, limit).await?;
-        Ok(Browsed { memories: page.into_iter().flatten().collect(), total })
+    /// A page of memories at any depth, newest first, and how many there are on all pages. Of the conditions, those count that
+    /// the index knows; it has the order, the store has the rows.
+    pub async fn browse(
+        &self,
+        selection: &Selection,
+        offset: usize,
+        limit: usize,
+    ) -> Result<(Vec<Memory>, usize), ServiceError> {
+        let (page, total) = self.page_of(selection, offset, limit).await?;
+        Ok((page.into_iter().flatten().collect(), total))
     }
 
     /// Up to `limit` memories that meet the conditions, from the place `offset` in the list of all on.

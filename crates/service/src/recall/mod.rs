@@ -22,7 +22,7 @@ mod timeline;
 mod unfinished;
 
 pub(crate) use anchors::AnchorCache;
-pub use browse::{BrowseRequest, Browsed, Selected, Selection};
+pub use browse::{Selected, Selection};
 pub(crate) use census::CensusCache;
 pub(crate) use claims::ClaimCache;
 pub use context::{Context, ContextRequest, FollowUps, Gathered};
