@@ -57,26 +57,11 @@ impl Ingested {
     }
 }
 
-/// A document, redacted and cut into chunks.
+/// A document as a new one would be written: redacted and cut into chunks, whose flags are not looked for yet.
 struct Draft {
-    project: Project,
-    path: RedactedText,
-    format: &'static str,
-    title: RedactedText,
-    hash: String,
-    bytes: u64,
-    cut: bool,
-    loaded_by: Vec<String>,
-    chunks: Vec<DraftChunk>,
-    images: Vec<DocumentImage>,
+    document: Document,
+    chunks: Vec<DocumentChunk>,
     redacted: usize,
-}
-
-struct DraftChunk {
-    heading: RedactedText,
-    text: RedactedText,
-    page: Option<u32>,
-    digest: String,
 }
 
 impl Draft {
@@ -98,37 +83,48 @@ impl Draft {
         // Blank for blank: it is how the file is found again.
         let path = clean(&read.path).cut_bytes(PATH_BYTES_MAX);
         let (cut_up, cut) = chunks(&reading);
+        let id = DocumentId::random();
         let chunks = cut_up.into_iter().map(|chunk| {
             let (heading, text) = (clean(&chunk.heading).one_line(), clean(&chunk.text));
             let digest = Chunk::digest(&heading, &text);
-            DraftChunk { heading, text, page: chunk.page, digest }
+            DocumentChunk {
+                id: ChunkId::random(),
+                document: id,
+                heading,
+                page: chunk.page,
+                digest,
+                flags: Vec::new(),
+                text,
+            }
         });
-        let chunks = chunks.collect();
+        let chunks: Vec<DocumentChunk> = chunks.collect();
         // An image without a hash is left out: its file was not there to be read.
         let seen = reading.images.iter().filter(|image| !image.hash.is_empty());
         let images = seen.map(|image| draft_image(image, &mut clean)).collect();
-        let (project, format, hash, bytes) = (read.project, read.format.as_str(), read.hash, read.bytes);
-        let loaded_by = read.loaded_by;
-        Self { project, path, format, title, hash, bytes, cut, loaded_by, chunks, images, redacted }
+        let document = Document {
+            id,
+            project: read.project,
+            path,
+            format: read.format.as_str().to_owned(),
+            title,
+            hash: read.hash,
+            bytes: read.bytes,
+            chunks: Vec::new(),
+            images,
+            cut,
+            loaded_by: read.loaded_by,
+            removed: false,
+            at: Timestamp::UNIX_EPOCH,
+        };
+        Self { document, chunks, redacted }
     }
 
     /// The document at this path, or one of the same bytes that was removed.
     async fn before(&self, write: &Write<'_>) -> Result<Option<Document>, StoreError> {
-        match write.store().documents().by_path(&self.project, &self.path).await? {
+        let Document { project, path, hash, .. } = &self.document;
+        match write.store().documents().by_path(project, path).await? {
             Some(here) => Ok(Some(here)),
-            None => write.store().documents().removed(&self.project, &self.hash).await,
-        }
-    }
-
-    fn new_chunk(&self, document: DocumentId, draft: &DraftChunk) -> DocumentChunk {
-        DocumentChunk {
-            id: ChunkId::random(),
-            document,
-            heading: draft.heading.clone(),
-            page: draft.page,
-            digest: draft.digest.clone(),
-            flags: taint::of(&draft.heading, &draft.text, Origin::Document).flags,
-            text: draft.text.clone(),
+            None => write.store().documents().removed(project, hash).await,
         }
     }
 }
@@ -155,10 +151,10 @@ impl Decision for Draft {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Ingested, ServiceError> {
         let before = self.before(write).await?;
-        let id = before.as_ref().map_or_else(DocumentId::random, |before| before.id);
+        let id = before.as_ref().map_or(self.document.id, |before| before.id);
         // A memory file that a person had forgotten stays forgotten.
-        let tombstone = HistoryTombstone::of_memory_file(&self.path);
-        if !self.loaded_by.is_empty() && write.has_history_tombstone(&[tombstone]).await? {
+        let tombstone = HistoryTombstone::of_memory_file(&self.document.path);
+        if !self.document.loaded_by.is_empty() && write.has_history_tombstone(&[tombstone]).await? {
             return Ok(Ingested::nothing(id));
         }
         let held = match &before {
@@ -170,24 +166,16 @@ impl Decision for Draft {
         let mut new = Vec::new();
         let ids = self.chunks.iter().zip(&kept).map(|(draft, kept)| {
             kept.unwrap_or_else(|| {
-                new.push(self.new_chunk(id, draft));
-                new[new.len() - 1].id
+                let flags = taint::of(&draft.heading, &draft.text, Origin::Document).flags;
+                new.push(DocumentChunk { document: id, flags, ..draft.clone() });
+                draft.id
             })
         });
         let document = Document {
             id,
-            project: self.project.clone(),
-            path: self.path.clone(),
-            format: self.format.to_owned(),
-            title: self.title.clone(),
-            hash: self.hash.clone(),
-            bytes: self.bytes,
             chunks: ids.collect(),
-            images: self.images.clone(),
-            cut: self.cut,
-            loaded_by: self.loaded_by.clone(),
-            removed: false,
-            at: before.as_ref().map_or(Timestamp::UNIX_EPOCH, |before| before.at),
+            at: before.as_ref().map_or(self.document.at, |before| before.at),
+            ..self.document.clone()
         };
         let ingested = Ingested {
             id,
@@ -196,7 +184,7 @@ impl Decision for Draft {
             gone: gone.len(),
             changed: before.as_ref() != Some(&document),
             renamed: before.as_ref().is_some_and(|before| before.path != document.path),
-            cut: self.cut,
+            cut: document.cut,
             redacted: self.redacted,
         };
         if ingested.changed {
