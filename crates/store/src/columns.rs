@@ -51,7 +51,7 @@ pub(super) trait Columns: Sized {
 /// - `version: by(put, read)` is stored as what `put` makes of it, in the column of its name.
 macro_rules! columns {
     ($type:ident in $table:literal { $($fields:tt)+ }) => {
-        $crate::columns::columns! { @both $type { $($fields)+ } }
+        $crate::columns::columns! { $type { $($fields)+ } }
 
         impl TryFrom<$crate::columns::RawRow> for $type {
             type Error = $crate::StoreError;
@@ -61,23 +61,7 @@ macro_rules! columns {
             }
         }
     };
-    ($type:ident { $($fields:tt)+ }) => {
-        $crate::columns::columns! { @both $type { $($fields)+ } }
-
-        impl $crate::columns::Column for $type {
-            fn put(&self) -> surrealdb::types::Value {
-                surrealdb::types::Value::Object($crate::columns::row_of(self))
-            }
-
-            fn read(
-                table: &'static str,
-                value: surrealdb::types::Value,
-            ) -> Result<Self, $crate::StoreError> {
-                $crate::columns::Columns::take_from(&mut $crate::columns::stored(table, value)?, table)
-            }
-        }
-    };
-    (@both $type:ident { $($field:ident $(: $how:tt $(($($with:tt)+))?)?),+ $(,)? }) => {
+    ($type:ident { $($field:ident $(: $how:tt $(($($with:tt)+))?)?),+ $(,)? }) => {
         impl $crate::columns::Columns for $type {
             fn put_into(&self, row: &mut surrealdb::types::Object) {
                 $($crate::columns::columns! { @put self row $field $($how $(($($with)+))?)? })+
@@ -92,6 +76,8 @@ macro_rules! columns {
                 })
             }
         }
+
+        $crate::columns::nested! { impl for $type }
     };
     (@put $self:ident $row:ident $field:ident) => {
         $crate::columns::put($row, stringify!($field), &$self.$field);
@@ -143,6 +129,25 @@ macro_rules! columns {
     };
 }
 pub(super) use columns;
+
+/// Makes a type with columns a column itself: an object within a row.
+macro_rules! nested {
+    (impl $(<$($part:ident),+>)? for $type:ty) => {
+        impl $(<$($part: $crate::columns::Column),+>)? $crate::columns::Column for $type {
+            fn put(&self) -> surrealdb::types::Value {
+                surrealdb::types::Value::Object($crate::columns::row_of(self))
+            }
+
+            fn read(
+                table: &'static str,
+                value: surrealdb::types::Value,
+            ) -> Result<Self, $crate::StoreError> {
+                $crate::columns::Columns::take_from(&mut $crate::columns::stored(table, value)?, table)
+            }
+        }
+    };
+}
+pub(super) use nested;
 
 /// A row as the database returned it, to be read as a type of the domain.
 #[derive(Debug, Clone)]
@@ -338,6 +343,8 @@ impl<Start: Column, End: Column> Columns for (Start, End, Timestamp) {
         Ok((take(table, row, "in")?, take(table, row, "out")?, take(table, row, "at")?))
     }
 }
+
+nested! { impl<Start, End> for (Start, End, Timestamp) }
 
 impl<Start: Column, End: Column> TryFrom<RawRow> for (Start, End, Timestamp) {
     type Error = StoreError;

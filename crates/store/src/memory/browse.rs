@@ -5,7 +5,7 @@ use surrealdb::types::{SurrealValue, Value};
 use super::Memories;
 use crate::{
     StoreError,
-    columns::RawRow,
+    columns::{Column, Columns, RawRow},
     read::{Vars, one, take},
     row::{memory_record, parse, size},
     statement,
@@ -63,19 +63,12 @@ impl Memories<'_> {
 
     /// A memory, deleted or not, with the session of its present revision.
     pub async fn with_session(self, id: &MemoryId) -> Result<Option<(Memory, Option<Session>)>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Sitting {
-            sitting: Option<Value>,
-        }
         let vars = Vars::new().with("ids", vec![memory_record(id)]);
-        let Some(row) = one(self.0.values::<Value>("memory", statement::MEMORY_SITTING, vars).await?) else {
-            return Ok(None);
-        };
-        let sitting = Sitting::from_value(row.clone())
-            .map_err(|error| StoreError::Row { table: "session", reason: error.to_string() })?
-            .sitting
-            .filter(|sitting| matches!(sitting, Value::Object(_)));
-        let session = one(parse::<RawRow, _>("session", sitting.into_iter().collect())?);
-        Ok(one(parse::<RawRow, _>("memory", vec![row])?).map(|memory| (memory, session)))
+        let rows = self.0.values::<RawRow>("memory", statement::MEMORY_SITTING, vars).await?;
+        let Some(row) = one(rows) else { return Ok(None) };
+        let mut row = row.columns("memory")?;
+        let sitting = row.remove("sitting").filter(|sitting| matches!(sitting, Value::Object(_)));
+        let session = sitting.map(|sitting| Session::read("session", sitting)).transpose()?;
+        Ok(Some((Memory::take_from(&mut row, "memory")?, session)))
     }
 }

@@ -2,18 +2,17 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use surrealdb::types::{RecordId, SurrealValue, Value};
-
 use super::Memories;
 use crate::{
-    StoreError, Supersession,
-    citation::CITATIONS_MAX,
-    columns::{Column, RawRow},
+    StoreError, StoredRelation, Supersession,
+    citation::{CITATIONS_MAX, Cites},
+    columns::{Columns, RawRow, columns},
+    edge::WorkedIn,
     read::{Vars, one},
-    row::{key, memory_id, memory_record, parse},
+    row::memory_record,
     statement, supersession,
 };
-use cerebro_core::domain::{ExchangeId, Memory, MemoryId, Timestamp, WorkId};
+use cerebro_core::domain::{ExchangeId, Memory, MemoryId, WorkId};
 
 /// Most pieces of work of a memory that are read.
 const WORKS_MAX: usize = 100;
@@ -44,25 +43,17 @@ pub struct Ties {
     pub works: Vec<WorkId>,
 }
 
-#[derive(SurrealValue)]
-struct Relation {
-    #[surreal(rename = "in")]
-    from: RecordId,
-    #[surreal(rename = "out")]
-    to: RecordId,
-    kind: String,
-    weight: f64,
+/// The edges of a memory.
+struct AllEdges {
+    relates_to: Vec<StoredRelation>,
+    related_from: Vec<StoredRelation>,
+    supersedes: Vec<Supersession>,
+    superseded_by: Vec<Supersession>,
+    cites: Vec<Cites>,
+    worked_in: Vec<WorkedIn>,
 }
 
-#[derive(SurrealValue)]
-struct Row {
-    relates_to: Vec<Relation>,
-    related_from: Vec<Relation>,
-    supersedes: Vec<RawRow>,
-    superseded_by: Vec<RawRow>,
-    cites: Vec<RawRow>,
-    worked_in: Vec<RawRow>,
-}
+columns! { AllEdges { relates_to, related_from, supersedes, superseded_by, cites, worked_in } }
 
 impl Memories<'_> {
     /// A memory, deleted or not, with what it is tied to. It is one query, and a second one if there are neighbours, of
@@ -73,33 +64,29 @@ impl Memories<'_> {
         neighbours: usize,
     ) -> Result<Option<(Memory, Ties)>, StoreError> {
         let vars = Vars::new().with("ids", vec![memory_record(id)]);
-        let Some(value) = one(self.0.values::<Value>("memory", statement::OBSERVATION, vars).await?) else {
-            return Ok(None);
-        };
-        let row = Row::from_value(value.clone())
-            .map_err(|error| StoreError::Row { table: "edge", reason: error.to_string() })?;
-        let Some(memory) = one(parse::<RawRow, Memory>("memory", vec![value])?) else { return Ok(None) };
+        let rows = self.0.values::<RawRow>("memory", statement::OBSERVATION, vars).await?;
+        let Some(row) = one(rows) else { return Ok(None) };
+        let mut row = row.columns("memory")?;
+        let edges = AllEdges::take_from(&mut row, "edge")?;
+        let memory = Memory::take_from(&mut row, "memory")?;
         let ties = Ties {
-            neighbours: self.neighbours(row.relates_to, row.related_from, neighbours).await?,
-            supersessions: supersessions(row.supersedes.into_iter().chain(row.superseded_by))?,
-            citations: citations(row.cites)?,
-            works: works(row.worked_in)?,
+            neighbours: self.neighbours(edges.relates_to, edges.related_from, neighbours).await?,
+            supersessions: supersessions([edges.supersedes, edges.superseded_by].concat()),
+            citations: citations(edges.cites),
+            works: works(edges.worked_in),
         };
         Ok(Some((memory, ties)))
     }
 
     async fn neighbours(
         self,
-        relates_to: Vec<Relation>,
-        related_from: Vec<Relation>,
+        relates_to: Vec<StoredRelation>,
+        related_from: Vec<StoredRelation>,
         limit: usize,
     ) -> Result<Vec<Neighbour>, StoreError> {
         let forth = relates_to.into_iter().map(|edge| (edge.to, edge.kind, edge.weight));
         let back = related_from.into_iter().map(|edge| (edge.from, edge.kind, edge.weight));
-        let mut found = forth
-            .chain(back)
-            .map(|(id, kind, weight)| Ok((memory_id("RELATES_TO", id)?, kind, weight)))
-            .collect::<Result<Vec<_>, StoreError>>()?;
+        let mut found: Vec<(MemoryId, String, f64)> = forth.chain(back).collect();
         found.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
         let mut met = BTreeSet::new();
         found.retain(|(id, kind, _)| met.insert((*id, kind.clone())));
@@ -113,30 +100,17 @@ impl Memories<'_> {
     }
 }
 
-fn supersessions(rows: impl Iterator<Item = RawRow>) -> Result<Vec<Supersession>, StoreError> {
-    let keyed = |row: RawRow| {
-        let edge = Supersession::try_from(row)?;
-        Ok((key("SUPERSEDES", supersession::record(&edge))?, edge))
-    };
-    let mut found = rows.map(keyed).collect::<Result<Vec<_>, StoreError>>()?;
-    found.sort_by(|(a, one), (b, other)| other.at.cmp(&one.at).then_with(|| a.cmp(b)));
-    Ok(found.into_iter().map(|(_, edge)| edge).collect())
+fn supersessions(mut edges: Vec<Supersession>) -> Vec<Supersession> {
+    edges.sort_by_cached_key(|edge| (Reverse(edge.at), supersession::record(edge)));
+    edges
 }
 
-/// Where edges end, and since when they are there.
-fn ends<To: Column>(edges: Vec<RawRow>) -> Result<Vec<(Timestamp, To)>, StoreError> {
-    let end = |edge| <(MemoryId, To, Timestamp)>::try_from(edge).map(|(_, to, at)| (at, to));
-    edges.into_iter().map(end).collect()
+fn citations(mut edges: Vec<Cites>) -> Vec<ExchangeId> {
+    edges.sort_unstable_by_key(|(_, exchange, at)| (*at, *exchange));
+    edges.into_iter().take(CITATIONS_MAX).map(|(_, exchange, _)| exchange).collect()
 }
 
-fn citations(edges: Vec<RawRow>) -> Result<Vec<ExchangeId>, StoreError> {
-    let mut ends = ends(edges)?;
-    ends.sort_unstable();
-    Ok(ends.into_iter().take(CITATIONS_MAX).map(|(_, exchange)| exchange).collect())
-}
-
-fn works(edges: Vec<RawRow>) -> Result<Vec<WorkId>, StoreError> {
-    let mut ends = ends(edges)?;
-    ends.sort_by_key(|(at, _)| Reverse(*at));
-    Ok(ends.into_iter().take(WORKS_MAX).map(|(_, work)| work).collect())
+fn works(mut edges: Vec<WorkedIn>) -> Vec<WorkId> {
+    edges.sort_by_key(|(.., at)| Reverse(*at));
+    edges.into_iter().take(WORKS_MAX).map(|(_, work, _)| work).collect()
 }
