@@ -384,6 +384,9 @@ pub(super) fn flags(names: Option<Vec<String>>) -> Vec<Flag> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{BeforeUnion, StepOutcome, StoredStep, tests::text};
+    use cerebro_core::domain::{ItemChange, ItemOperation};
+    use cerebro_core::truth::{Insight, Step};
 
     #[test]
     fn a_row_names_scope_and_project_and_older_rows_are_read() {
@@ -401,6 +404,32 @@ mod tests {
         }
         assert_eq!(read(row("demo", "personal")), Scope::Personal);
         assert_eq!(read(row("", "project")), Scope::Project(Project::general()));
+    }
+
+    #[test]
+    fn a_part_of_a_row_is_read_as_it_was_written_and_may_be_missing() {
+        let id = MemoryId::random;
+        let step = Step { action: Action::Derive, memory: id(), version: 3, into: None, why: "w".to_owned() };
+        let planned = StoredStep::planned(step, None);
+        let (project, sources) = (Project::general(), vec![id(), id()]);
+        let insight = Insight { project, title: text("Title"), text: text("Text"), sources };
+        let before = BeforeUnion { tags: 2, duplicate_count: 1, last_seen_at: Timestamp::UNIX_EPOCH };
+        let done = StoredStep {
+            outcome: Some(StepOutcome::Done),
+            after: Some(4),
+            before: Some(before),
+            insight: Some(insight),
+            ..planned.clone()
+        };
+        for step in [planned, done] {
+            assert_eq!(StoredStep::read("cycle", step.put()).unwrap(), step);
+        }
+        for change in
+            [ItemChange::Retire, ItemChange::Move { topic: text("topic") }, ItemChange::Merge { into: id() }]
+        {
+            let operation = ItemOperation { item: id(), change };
+            assert_eq!(ItemOperation::read("arrangement", operation.put()).unwrap(), operation);
+        }
     }
 
     #[test]
