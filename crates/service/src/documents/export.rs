@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{moment::storable, portable::Taking};
+use crate::{
+    moment::storable,
+    portable::{Taking, project},
+};
 use cerebro_core::domain::{
-    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Origin, Project,
-    Timestamp, limits::TITLE_CHARS_MAX,
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Origin, Timestamp,
+    limits::TITLE_CHARS_MAX,
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_text};
 use cerebro_core::taint;
@@ -152,13 +155,9 @@ impl DocumentLine {
         if self.chunks.len() > CHUNKS_MAX || self.images.len() > IMAGES_MAX {
             return Err(format!("a document has at most {CHUNKS_MAX} passages and {IMAGES_MAX} images"));
         }
-        let project = match self.project.as_str() {
-            "" => Project::general(),
-            name => Project::parse(&redact_name(name)).ok_or("its project is no name of one")?,
-        };
         Ok(Document {
             id: document_id(&self.id)?,
-            project,
+            project: project(&self.project)?,
             path: path(&self.path)?,
             format: clean(&self.format, NAME_BYTES_MAX).into(),
             title: redact_text(&self.title).value.one_line().cut_chars(TITLE_CHARS_MAX),
