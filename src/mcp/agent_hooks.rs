@@ -282,9 +282,8 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
     }
     let query = WorkQuery {
         project: Some(actor.project.clone()),
-        filter: WorkFilter::Open,
-        before: None,
         limit: CANDIDATES_MAX,
+        ..WorkQuery::default()
     };
     let listed = call.service.journal.list(actor, query).await?;
     let (presence, now, began) = (call.context.presence(), call.now(), call.context.control().started_at());
