@@ -189,6 +189,24 @@ fn a_hook_of_another_tool_stays() {
     }
 }
 
+#[test]
+fn an_agent_is_set_up_in_the_folder_that_its_variable_names() {
+    for (agent, variable, file) in [
+        ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
+        ("codex", "CODEX_HOME", "config.toml"),
+        ("gemini-cli", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+    ] {
+        let home = Home::new();
+        let moved = home.folder("moved");
+        let run = |words: &[&str]| finish(home.command().env(variable, &moved).args(words)).success();
+        run(&["setup", agent]);
+        assert!(fs::read_to_string(moved.join(file)).unwrap().contains("cerebro"), "{agent}");
+        assert!(tree(&home.user()).is_empty(), "{agent}");
+        run(&["unsetup", agent]);
+        assert!(tree(&moved).is_empty(), "{agent}");
+    }
+}
+
 /// What is wrong with a file, in the words of the refusal, and what makes it so.
 type Fault = (&'static str, fn(&Path));
 
