@@ -115,6 +115,26 @@ fn two_homes_give_a_persons_file_back_to_the_byte() {
 }
 
 #[test]
+fn no_entry_is_left_of_two_homes_that_are_undone_in_the_order_of_their_setup() {
+    for (agent, file, keys) in AGENTS {
+        let home = Home::new();
+        let servers = keys[0];
+        let text = if file.ends_with(".toml") {
+            format!("[{servers}.other]\ncommand = \"o\"\n")
+        } else {
+            json!({servers: {"other": {"command": "o"}}}).to_string()
+        };
+        let path = home.write(file, &text);
+        elsewhere(&home, &["setup", agent, "--allow"]).success();
+        home.run(&["setup", agent, "--allow"]).success();
+        elsewhere(&home, &["unsetup", agent]).success();
+        home.run(&["unsetup", agent]).success();
+        let left = fs::read_to_string(&path).unwrap();
+        assert!(left.contains("other") && !left.contains("cerebro"), "{agent}: {left}");
+    }
+}
+
+#[test]
 fn what_an_earlier_build_set_up_is_undone_to_the_byte() {
     for is_renewed in [false, true] {
         let home = Home::new();
