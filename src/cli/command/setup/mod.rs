@@ -72,9 +72,9 @@ pub struct SetupArgs {
 
 /// Remove Cerebro from an agent's files
 ///
-/// A file that nobody has changed since gets its former text back, byte for byte. From any other file, exactly what
-/// was added is removed. Without the record of a set-up from this home, what `setup` would not write just so stays and is
-/// named. The memory stays.
+/// A file that nobody has changed since the set-up gets its former text back, byte for byte. From any other file, exactly
+/// what was added is removed. If this home did not set the agent up, only what is exactly as this home's `setup` writes it
+/// is removed; the command names the rest. The memory stays.
 #[derive(Debug, Args)]
 pub struct UnsetupArgs {
     /// The agent

@@ -60,7 +60,7 @@ const HOME_FILE_PREFIXES: [&str; 7] = [
 ///
 /// Stops the daemon, and removes what `setup` added to any agent's files, the service of `daemon install`, the
 /// completions of `completions --install` and the skills of `distil skills --install`. A file that nobody has changed
-/// since gets its former text back; from any other file, exactly what was added is removed.
+/// since the set-up gets its former text back; from any other file, exactly what was added is removed.
 ///
 /// The memory, `config.toml`, backups, packages that an agent's host installed and the program itself stay. The command
 /// names what stays, and how to remove it.
