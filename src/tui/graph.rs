@@ -194,11 +194,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     }
     // The text of the centre, below its box.
     let below = Rect { y: at + 1, height: area.bottom().saturating_sub(at + 1), ..middle };
-    for (n, line) in markdown::render(&centre.content, usize::from(below.width), theme).iter().enumerate() {
-        if let Some(row) = paint::row(below, n) {
-            paint::line(buffer, row, line);
-        }
-    }
+    paint::lines(buffer, below, &markdown::render(&centre.content, usize::from(below.width), theme));
 }
 
 /// Draws the centre with its facts. Returns the first row below it.
@@ -221,11 +217,7 @@ fn centre_box(state: &State, centre: &Memory, area: Rect, buffer: &mut Buffer) -
     lines.push([Some(kind), revision].into_iter().flatten().collect());
     let caption = format!("{} · {}", centre.row.project, date(centre.row.at, state.now, &state.zone).trim());
     lines.push(Line::styled(fit::cut(&caption, columns), theme.dim()));
-    for (n, line) in lines.iter().enumerate() {
-        if let Some(row) = paint::row(inner, n) {
-            paint::line(buffer, row, line);
-        }
-    }
+    paint::lines(buffer, inner, &lines);
     area.bottom()
 }
 
