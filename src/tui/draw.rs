@@ -119,7 +119,7 @@ fn footer(state: &State, row: Rect, buffer: &mut Buffer) {
         None => match state.screen {
             Screen::Dashboard => dashboard::KEYS.to_vec(),
             Screen::Memories => memories::keys(state),
-            Screen::Sessions => sessions::keys(state).to_vec(),
+            Screen::Sessions => sessions::keys(state),
             Screen::Live => live::keys(state).to_vec(),
             Screen::Graph => graph::keys(state).to_vec(),
             Screen::Work => works::KEYS.to_vec(),

@@ -174,9 +174,15 @@ fn search(state: &mut State) {
     if let Some(hits) = &mut state.memories.hits {
         hits.asked_more = false;
     }
+    let query = state.memories.query.text().to_owned();
+    ask_search(state, &query, None);
+}
+
+fn ask_search(state: &mut State, query: &str, cursor: Option<String>) {
     let mut question = conditions(state);
-    question["query"] = json!(state.memories.query.text());
+    question["query"] = json!(query);
     question["limit"] = json!(HITS_PAGE);
+    question["cursor"] = json!(cursor);
     state.asks.ask(Slot::Search, Operation::Search, question);
 }
 
@@ -190,11 +196,7 @@ fn want_hits(state: &mut State) {
     }
     hits.asked_more = true;
     let query = hits.query.clone();
-    let mut question = conditions(state);
-    question["query"] = json!(query);
-    question["limit"] = json!(HITS_PAGE);
-    question["cursor"] = json!(cursor);
-    state.asks.ask(Slot::Search, Operation::Search, question);
+    ask_search(state, &query, Some(cursor));
 }
 
 /// Requests the preview of the chosen memory, one at a time.

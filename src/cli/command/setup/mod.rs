@@ -216,21 +216,23 @@ impl AgentFiles {
         Ok(())
     }
 
-    /// The changes that remove Cerebro from the agent's files.
-    pub(super) fn plan_removal(&self) -> Result<Vec<Change>> {
-        Ok(setup::plan_unsetup(&self.targets, self.record.as_ref())?)
-    }
-
-    /// Carries out a planned removal. Returns the backups that stay.
-    pub(super) fn apply_removal(&self, changes: &[Change]) -> Result<Vec<PathBuf>> {
-        let record = self.record.clone().unwrap_or_default();
-        let kept = setup::apply_unsetup(changes, record, &self.setup.folder, self.agent.name)?;
-        remove_empty_folders(&self.setup.folder)?;
-        Ok(kept)
+    /// Removes Cerebro from the agent's files; a dry run only says what it would do. Returns the changes, and what must be
+    /// known beside them.
+    pub(super) fn remove(&self, run: Run) -> Result<(Vec<Change>, Vec<String>)> {
+        let mut notes = self.left_alone()?;
+        let changes = setup::plan_unsetup(&self.targets, self.record.as_ref())?;
+        notes.extend(self.taken_along(&changes));
+        if run == Run::Real {
+            let record = self.record.clone().unwrap_or_default();
+            let kept = setup::apply_unsetup(&changes, record, &self.setup.folder, self.agent.name)?;
+            remove_empty_folders(&self.setup.folder)?;
+            notes.extend(kept.iter().map(|path| format!("the backup stays: {}", self.setup.short(path))));
+        }
+        Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
     }
 
     /// What a removal leaves in the agent's files, for people.
-    pub(super) fn left_alone(&self) -> Result<Vec<String>> {
+    fn left_alone(&self) -> Result<Vec<String>> {
         let left = setup::left_alone(&self.targets, self.record.as_ref())?;
         let words =
             |left: &Left| format!("left alone, since this home did not set it up: {}", self.place(left));
@@ -246,7 +248,7 @@ impl AgentFiles {
     }
 
     /// What a planned removal takes out although `setup` did not write it, for people.
-    pub(super) fn taken_along(&self, changes: &[Change]) -> Vec<String> {
+    fn taken_along(&self, changes: &[Change]) -> Vec<String> {
         let taken = setup::taken_along(&self.targets, changes);
         let words = |taken: &Left| {
             format!("goes with the entry, though `setup` did not write it: {}", self.place(taken))
@@ -449,15 +451,9 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
 
 pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> {
     let agent_files = AgentFiles::named(context, &args.agent)?;
-    let changes = agent_files.plan_removal()?;
-    let mut notes = agent_files.left_alone()?;
-    notes.extend(agent_files.taken_along(&changes));
-    if !args.dry_run {
-        let kept = agent_files.apply_removal(&changes)?;
-        notes.extend(kept.iter().map(|path| format!("the backup stays: {}", agent_files.setup.short(path))));
-    }
-    let changed: Vec<Change> = changes.into_iter().filter(Change::is_any).collect();
-    agent_files.show(context, &changed, Run::dry_if(args.dry_run), &notes)?;
+    let run = Run::dry_if(args.dry_run);
+    let (changes, notes) = agent_files.remove(run)?;
+    agent_files.show(context, &changes, run, &notes)?;
     Ok(Outcome::Done)
 }
 
