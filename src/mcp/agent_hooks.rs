@@ -280,11 +280,8 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
     if is_over {
         return Ok(Vec::new());
     }
-    let query = WorkQuery {
-        project: Some(actor.project.clone()),
-        limit: CANDIDATES_MAX,
-        ..WorkQuery::default()
-    };
+    let query =
+        WorkQuery { project: Some(actor.project.clone()), limit: CANDIDATES_MAX, ..WorkQuery::default() };
     let listed = call.service.journal.list(actor, query).await?;
     let (presence, now, began) = (call.context.presence(), call.now(), call.context.control().started_at());
     let is_left = |work: &Work| {

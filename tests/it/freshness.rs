@@ -3,15 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Agent, Home, Repository, Value, finish, json, wait_for};
+use crate::support::{Agent, Home, Repository, Value, finish, json, wait_for, write};
 
 const CODE: &str = "pub fn parse_line(text: &str) -> usize {\n    text.len()\n}\n\npub fn other() {}\n";
-
-fn write(repository: &Path, path: &str, text: &str) {
-    let file = repository.join(path);
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, text).unwrap();
-}
 
 /// A repository with one source file, its origin named so that every checkout of it is one project.
 fn repository(home: &Home, name: &str) -> Repository {

@@ -204,7 +204,8 @@ fn pages_of_work_neither_skip_nor_repeat_what_was_active_at_one_moment() {
     let (mut shown, mut next) = (Vec::new(), Some("/work".to_owned()));
     while let Some(page) = next {
         let body = browser.read(&page).body;
-        let links = body.split("href=\"/work/").skip(1).map(|link| link.split('"').next().unwrap().to_owned());
+        let links =
+            body.split("href=\"/work/").skip(1).map(|link| link.split('"').next().unwrap().to_owned());
         shown.extend(links);
         assert!(shown.len() <= 40, "{shown:?}");
         next = link(&body, ">Older");
