@@ -532,16 +532,26 @@ impl<'a> Works<'a> {
         Ok(one(self.select(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
     }
 
-    /// The pieces of work of a project (of all, when `None`) that were active last at a place or after it, newest first:
-    /// either the closed ones or the open ones.
+    /// The pieces of work of a project (of all, when `None`) that were active last, newest first: either the closed ones or
+    /// the open ones.
     pub async fn latest(
         self,
         live: bool,
         project: Option<&Project>,
-        (before, after): &WorkPlace,
         limit: usize,
     ) -> Result<WorkList, StoreError> {
-        let vars = Vars::new().with("live", live).at("before", *before).limit(limit);
+        self.latest_from(live, project, (Timestamp::MAX, None), limit).await
+    }
+
+    /// The same from a place in the list on.
+    async fn latest_from(
+        self,
+        live: bool,
+        project: Option<&Project>,
+        (before, after): WorkPlace,
+        limit: usize,
+    ) -> Result<WorkList, StoreError> {
+        let vars = Vars::new().with("live", live).at("before", before).limit(limit);
         let vars = vars.with("after", after.as_ref().map(work_record));
         let rows = match project {
             Some(project) => {
@@ -560,10 +570,10 @@ impl<'a> Works<'a> {
         place: &mut Option<WorkPlace>,
         limit: usize,
     ) -> Result<Option<Vec<StoredWork>>, StoreError> {
-        let Some(from) = place else { return Ok(None) };
-        let page = self.latest(live, project, from, limit).await?;
+        let Some(from) = *place else { return Ok(None) };
+        let page = self.latest_from(live, project, from, limit).await?;
         let last = page.readable.last().filter(|_| !page.is_last);
-        *place = last.map(|last| (last.work.active_at, Some(last.work.id.clone())));
+        *place = last.map(|last| (last.work.active_at, Some(last.work.id)));
         Ok(Some(page.readable))
     }
 

@@ -37,7 +37,7 @@ impl Journal {
         };
         let (works, mut listed) = (self.base.store.works(), Vec::new());
         for &live in lives {
-            let mut place = Some((query.before.unwrap_or(Timestamp::MAX), query.after.clone()));
+            let mut place = Some((query.before.unwrap_or(Timestamp::MAX), query.after));
             let mut found = Vec::new();
             while found.len() < limit
                 && let Some(page) =
@@ -186,12 +186,7 @@ impl Journal {
         let now = self.base.now();
         let mut found = Vec::new();
         let project = &actor.project;
-        let latest = self
-            .base
-            .store
-            .works()
-            .latest(true, Some(project), &(Timestamp::MAX, None), CANDIDATES_MAX)
-            .await?;
+        let latest = self.base.store.works().latest(true, Some(project), CANDIDATES_MAX).await?;
         for stored in latest.readable {
             let work = &stored.work;
             let is_own = work.session.is_some() && work.session == actor.session;
@@ -223,12 +218,7 @@ impl Journal {
         if !self.sessions.is_any_connected_but(own) && world.at_work.iter().all(|other| Some(other) == own) {
             return Ok(Vec::new());
         }
-        let latest = self
-            .base
-            .store
-            .works()
-            .latest(true, Some(&work.project), &(Timestamp::MAX, None), CANDIDATES_MAX)
-            .await?;
+        let latest = self.base.store.works().latest(true, Some(&work.project), CANDIDATES_MAX).await?;
         let mut live = Vec::new();
         for stored in latest.readable.into_iter().filter(|stored| stored.work.owner == actor.owner) {
             let session = stored.work.session.as_ref();
