@@ -553,13 +553,9 @@ impl<'a> Works<'a> {
     ) -> Result<WorkList, StoreError> {
         let vars = Vars::new().with("live", live).at("before", before).limit(limit);
         let vars = vars.with("after", after.as_ref().map(work_record));
-        let rows = match project {
-            Some(project) => {
-                self.0.values(WORK, statement::WORK_LATEST, vars.with("project", project.as_str())).await?
-            }
-            None => self.0.values(WORK, statement::WORK_LATEST_EVERYWHERE, vars).await?,
-        };
-        Ok(WorkList::of(rows, limit))
+        let (statement, vars) =
+            vars.about(project, statement::WORK_LATEST, statement::WORK_LATEST_EVERYWHERE);
+        Ok(WorkList::of(self.0.values(WORK, statement, vars).await?, limit))
     }
 
     /// The same by pages, each of at most `limit`: the place moves on with each, and is `None` after the last one.
