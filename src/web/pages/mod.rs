@@ -181,6 +181,6 @@ fn known_projects(counts: &Counts) -> Vec<String> {
 }
 
 /// A count with its noun.
-fn counted(locale: &Locale, number: usize, one: &str, many: &str) -> String {
-    format!("{} {}", locale.count(number as u64), if number == 1 { one } else { many })
+fn counted(locale: &Locale, number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", locale.count(number), if number == 1 { one } else { many })
 }

@@ -25,7 +25,6 @@ struct Line {
 
 impl Line {
     fn of(piece: &Piece, locale: &Locale) -> Self {
-        let events = usize::try_from(piece.seq).unwrap_or(usize::MAX);
         Self {
             href: link::work(&piece.work.line()),
             title: super::titled(&piece.title.line()),
@@ -34,7 +33,7 @@ impl Line {
             held: piece.holder.is_some(),
             agent: super::named(&piece.agent.line()),
             project: super::named(&piece.project.line()),
-            events: counted(locale, events, "event", "events"),
+            events: counted(locale, piece.seq, "event", "events"),
             active: locale.moment(piece.active_at.moment()),
         }
     }
