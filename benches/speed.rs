@@ -42,8 +42,9 @@ struct Options {
 
 fn options() -> Result<Options> {
     let sizes = std::env::var("SIZES").unwrap_or_else(|_| "1000,20000".to_owned());
-    let sizes =
-        sizes.split(',').map(|size| size.trim().parse().with_context(|| format!("SIZES has `{size}`")));
+    let sizes = sizes
+        .split(',')
+        .map(|size| size.trim().parse::<usize>().with_context(|| format!("SIZES has `{size}`")));
     let full = std::env::var("FULL").is_ok_and(|value| value == "1");
     let updates = number("UPDATES", if full { 100_000 } else { 10_000 })?;
     let (mut json, mut stages) = (None, false);
