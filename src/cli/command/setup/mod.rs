@@ -444,7 +444,7 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
     }
     agent_files.show(context, &plan.changes, Run::dry_if(args.dry_run), &plan.notes)?;
     if !args.dry_run {
-        history::offer(context, &SetupContext::of(context)?, args.history, !args.yes).await?;
+        history::offer(context, &agent_files.setup, args.history, !args.yes).await?;
     }
     Ok(Outcome::Done)
 }
@@ -472,14 +472,12 @@ fn agent_row(name: &str, is_installed: bool, parts: &[&str], configuration: Stri
 }
 
 fn list(context: &CommandContext) -> Result<Outcome> {
-    let user = user_home().ok_or(HomeError::Unknown)?;
-    let folders = UserFolders::of(user);
     let mut table = Table::new(AGENT_COLUMNS);
     let (mut rows, mut outcome) = (Vec::new(), Outcome::Done);
     let (mut is_missing, mut is_any) = (false, false);
     for agent in &AGENTS {
         let (agent_files, fault) = AgentFiles::and_fault(context, agent)?;
-        let is_installed = agent.is_installed(&folders);
+        let is_installed = agent.is_installed(&agent_files.setup.folders);
         // `setup AGENT` reports a file that cannot be read; here it counts as not set up.
         let states = agent_files.states().unwrap_or_default();
         let parts: Vec<&str> =
@@ -586,7 +584,7 @@ async fn check(agent_files: &AgentFiles) -> Result<Checked> {
 
 /// Checks every agent found here into which Cerebro was put, and names the others.
 async fn check_all(context: &CommandContext) -> Result<Outcome> {
-    let folders = UserFolders::of(user_home().ok_or(HomeError::Unknown)?);
+    let folders = SetupContext::of(context)?.folders;
     let (mut answers, mut is_short) = (Vec::new(), false);
     for agent in &AGENTS {
         let checked = match check_found(context, agent).await {
