@@ -134,17 +134,16 @@ pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -
     let names = ["first", "second", "first_revision", "second_revision"];
     let question: Value = names.iter().map(|name| ((*name).to_owned(), json!(form.field(name)))).collect();
     shared.backend.change(Operation::Settle, question).await?;
-    Ok(decided(&form, "settled"))
+    decided(&form, "settled")
 }
 
 /// Makes one memory supersede the other, because the person decided so. The text of the other stays.
 pub(in crate::web) async fn replace(State(shared): State<Shared>, form: Posted) -> Page {
     let question = json!({ "id": form.field("newer"), "supersedes": [form.field("older")] });
     shared.backend.change(Operation::Update, question).await?;
-    Ok(decided(&form, "replaced"))
+    decided(&form, "replaced")
 }
 
-fn decided(form: &Posted, done: &str) -> Response {
-    let place = back(form).unwrap_or_else(|| place(false).to_owned());
-    Redirect::to(&link::with_query(&place, &[("done", done)])).into_response()
+fn decided(form: &Posted, done: &str) -> Page {
+    returned(&back(form).unwrap_or_else(|| place(false).to_owned()), done)
 }
