@@ -23,7 +23,7 @@ use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYT
 use cerebro_core::taint;
 use cerebro_ledger::{SeenFile, Step, Unfinished, Work, World};
 use cerebro_ledger::{limits::HINT_BYTES, work::UNTITLED};
-use cerebro_service::work::{Actor, Happening, Reporter, ShownWork, Target, WorkFilter, WorkQuery, reported};
+use cerebro_service::work::{Actor, Happening, Reporter, ShownWork, Target, WorkQuery, reported};
 use cerebro_service::{ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// Smallest context for a hook's output, in bytes.

@@ -141,5 +141,5 @@ pub(in crate::web) async fn ask(Path(id): Path<String>, Asked { shared, locale, 
 
 pub(in crate::web) async fn forget(State(shared): State<Shared>, Path(id): Path<String>, _: Posted) -> Page {
     shared.backend.change_and_read(of::DocumentForget, json!({ "id": id })).await.map_err(Failure::absent)?;
-    returned("/documents", "forgotten")
+    Ok(returned("/documents", "forgotten"))
 }

@@ -93,5 +93,5 @@ pub(in crate::web) async fn worker(State(shared): State<Shared>, form: Posted) -
         _ => return Err(Failure::nothing()),
     };
     shared.backend.change(operation, json!({})).await?;
-    returned("/health", done)
+    Ok(returned("/health", done))
 }

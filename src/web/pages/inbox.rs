@@ -131,5 +131,5 @@ pub(in crate::web) async fn decide(
         _ => return Err(Failure::nothing()),
     };
     shared.backend.change(operation, json!({ "id": id })).await.map_err(Failure::absent)?;
-    returned("/inbox", done)
+    Ok(returned("/inbox", done))
 }

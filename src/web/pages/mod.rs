@@ -64,8 +64,8 @@ impl FromRequestParts<Shared> for Asked {
 }
 
 /// Sends the browser to a page that notes a finished change, by its word.
-fn returned(place: &str, done: &str) -> Page {
-    Ok(Redirect::to(&link::with_query(place, &[("done", done)])).into_response())
+fn returned(place: &str, done: &str) -> Response {
+    Redirect::to(&link::with_query(place, &[("done", done)])).into_response()
 }
 
 /// Arguments for one project, or for all projects if the name is empty.

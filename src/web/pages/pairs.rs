@@ -134,16 +134,16 @@ pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -
     let names = ["first", "second", "first_revision", "second_revision"];
     let question: Value = names.iter().map(|name| ((*name).to_owned(), json!(form.field(name)))).collect();
     shared.backend.change(Operation::Settle, question).await?;
-    decided(&form, "settled")
+    Ok(decided(&form, "settled"))
 }
 
 /// Makes one memory supersede the other, because the person decided so. The text of the other stays.
 pub(in crate::web) async fn replace(State(shared): State<Shared>, form: Posted) -> Page {
     let question = json!({ "id": form.field("newer"), "supersedes": [form.field("older")] });
     shared.backend.change(Operation::Update, question).await?;
-    decided(&form, "replaced")
+    Ok(decided(&form, "replaced"))
 }
 
-fn decided(form: &Posted, done: &str) -> Page {
+fn decided(form: &Posted, done: &str) -> Response {
     returned(&back(form).unwrap_or_else(|| place(false).to_owned()), done)
 }

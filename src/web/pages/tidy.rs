@@ -200,5 +200,5 @@ pub(in crate::web) async fn carry_out(
         _ => return Err(Failure::nothing()),
     };
     shared.backend.change(operation, json!({ "id": id })).await?;
-    returned(&link::cycle(&id), done)
+    Ok(returned(&link::cycle(&id), done))
 }
