@@ -244,23 +244,13 @@ fn head(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) -> Rect
     if memory.row.deleted {
         facts.push(("✗ deleted".to_owned(), theme.bad()));
     }
-    let mut spans: Vec<(String, ratatui::style::Style)> = Vec::new();
-    for (fact, style) in facts.into_iter().filter(|(fact, _)| !fact.is_empty()) {
-        if !spans.is_empty() {
-            spans.push((" · ".to_owned(), theme.dim()));
-        }
-        spans.push((fact, style));
-    }
-    lines.extend(fit::wrap(&spans, columns, &[], &[]));
-    let marks: Vec<(String, ratatui::style::Style)> = memory
-        .row
-        .marks
-        .iter()
-        .filter(|mark| !mark.starts_with("superseded_by"))
-        .flat_map(|mark| [(mark.clone(), theme.warning()), (" · ".to_owned(), theme.dim())])
-        .collect();
-    if let Some((_, marks)) = marks.split_last() {
-        lines.extend(fit::wrap(marks, columns, &[], &[]));
+    facts.retain(|(fact, _)| !fact.is_empty());
+    let marks = memory.row.marks.iter().filter(|mark| !mark.starts_with("superseded_by"));
+    let marks: Vec<_> = marks.map(|mark| (mark.clone(), theme.warning())).collect();
+    for parts in [facts, marks].into_iter().filter(|parts| !parts.is_empty()) {
+        let dotted: Vec<_> =
+            parts.into_iter().flat_map(|part| [(" · ".to_owned(), theme.dim()), part]).skip(1).collect();
+        lines.extend(fit::wrap(&dotted, columns, &[], &[]));
     }
     let newer = memory.superseded_by.join(", ");
     let more =

@@ -251,12 +251,11 @@ fn edges(state: &State, side: Side, area: Rect, centre: (Rect, u16), buffer: &mu
     for (n, y) in rows_of_nodes.iter().enumerate() {
         let node = &nodes[top + n];
         let row = Rect { y: *y, height: 1, ..area };
-        let edge = match node.edge.as_str() {
-            "before" => "↑ ",
-            "after" => "↓ ",
-            _ => "",
+        let label = match node.edge.as_str() {
+            "before" => "↑ ".to_owned(),
+            "after" => "↓ ".to_owned(),
+            edge => format!("{edge} "),
         };
-        let label = if edge.is_empty() { format!("{} ", node.edge) } else { edge.to_owned() };
         let style = if node.kind.is_empty() { theme.lane(node.edge.len()) } else { theme.kind(&node.kind) };
         let title = fit::cut(&node.title, usize::from(row.width).saturating_sub(fit::width(&label)));
         paint::line(buffer, row, &Line::from(vec![Span::styled(label, style), Span::raw(title)]));
