@@ -5,33 +5,21 @@
 //!
 //! It runs the real model of `make model`. Calls are a tenth of a second apart, so that the worker does work
 //! between them, and then back to back. Linux only.
-#![expect(clippy::cast_precision_loss, reason = "bytes far below 2^52")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 
-#[path = "harness/client.rs"]
-mod client;
-#[expect(dead_code, reason = "shared with another report")]
-#[path = "harness/corpus.rs"]
-mod corpus;
-#[expect(dead_code, reason = "shared with another report")]
-#[path = "harness/process.rs"]
-mod process;
-#[path = "harness/stats.rs"]
-mod stats;
-#[expect(dead_code, reason = "shared with another report")]
-#[path = "harness/table.rs"]
-mod table;
+mod harness;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use client::{Client, Home};
-use corpus::Corpus;
-use process::resident_bytes;
-use stats::{median, percentile};
-use table::{Row, Target};
+use harness::client::{Client, Home};
+use harness::corpus::Corpus;
+use harness::number;
+use harness::process::resident_bytes;
+use harness::stats::{self, median, percentile};
+use harness::table::{self, Row, Target};
 
 const JOBS: usize = 10_000;
 const SEARCHES: usize = 200;
@@ -82,21 +70,6 @@ fn queue(client: &mut Client) -> Result<u64> {
     stats["worker"]["queue_depth"].as_u64().context("no queue in mem_stats")
 }
 
-/// Waits until the queue is empty; prints a line every half minute.
-fn drain(client: &mut Client) -> Result<()> {
-    for beat in 0_u32.. {
-        let left = queue(client)?;
-        if left == 0 {
-            break;
-        }
-        if beat % 15 == 0 {
-            eprintln!("{left} memories wait for their vectors");
-        }
-        std::thread::sleep(Duration::from_secs(2));
-    }
-    Ok(())
-}
-
 /// Searches among the vectors of all memories, compared with those among nearly none.
 fn with_vectors(
     home: &Home,
@@ -133,14 +106,7 @@ fn with_vectors(
             few(median(&before.paced)),
             Target::None,
         ),
-        Row {
-            name: "resident memory of the daemon",
-            size: jobs,
-            measured: resident,
-            unit: "MB",
-            reference: None,
-            target: Target::AtMost(VECTORS_RESIDENT_MAX),
-        },
+        Row::new("resident memory of the daemon", jobs, resident, "MB", Target::AtMost(VECTORS_RESIDENT_MAX)),
     ])
 }
 
@@ -151,15 +117,12 @@ fn row(
     reference: (&'static str, f64),
     target: Target,
 ) -> Row {
-    Row { name, size, measured, unit: "ms", reference: Some(reference), target }
+    Row { reference: Some(reference), ..Row::new(name, size, measured, "ms", target) }
 }
 
 fn main() -> Result<()> {
     stats::self_check();
-    let jobs = match std::env::var("JOBS") {
-        Ok(text) => text.trim().parse().with_context(|| format!("{text} is not a number"))?,
-        Err(_) => JOBS,
-    };
+    let jobs = number("JOBS", JOBS)?;
     let home = Home::new()?;
     home.give_model()?;
     let mut client = home.connect()?;
@@ -192,11 +155,11 @@ fn main() -> Result<()> {
     ];
     let whole = std::env::var("WHOLE").is_ok_and(|value| value == "1");
     if whole {
-        drain(&mut client)?;
+        client.drain()?;
         rows.extend(with_vectors(&home, &mut client, &mut corpus, jobs, &idle)?);
     }
     println!();
-    table::print(&rows);
+    table::print(&rows, "memories");
     let drained = (before + SAVES as u64).saturating_sub(after);
     println!(
         "\n{drained} memories were embedded meanwhile, in {:.0} s; {after} still waited.",

@@ -8,36 +8,25 @@
 //! With several sets and `--folds`, each is asked under many weights, and the weights that are best on some
 //! questions are judged on others: `make eval-folds DATA="folder folder …"`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
-#![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 
-#[path = "harness/client.rs"]
-mod client;
-#[path = "harness/folds.rs"]
-mod folds;
-#[path = "harness/metrics.rs"]
-mod metrics;
-#[path = "harness/operator.rs"]
-mod operator;
-#[path = "harness/stats.rs"]
-mod stats;
+mod harness;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use cerebro_core::operation::Operation;
 use cerebro_core::recall::{Signal, Weights};
-use client::{Client, Home, Reply};
-use metrics::{Estimate, Judgement};
+use harness::client::{Client, Home, Reply};
+use harness::metrics::{self, Estimate, Judgement};
+use harness::set::{TITLE_CHARS, read_lines, save_arguments, text_of};
+use harness::{folds, operator, stats};
 
-const TITLE_CHARS: usize = 80;
 /// The category of questions without an answer: left out of the main figures.
 const ADVERSARIAL: &str = "adversarial";
-/// Longest wait for a background worker to finish what the saves have queued.
-const DRAIN_WAIT: Duration = Duration::from_hours(1);
 
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct Options {
@@ -92,40 +81,6 @@ fn options() -> Result<Options> {
         _ => {}
     }
     Ok(options)
-}
-
-fn read_lines(path: &Path) -> Result<Vec<Value>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines
-        .enumerate()
-        .map(|(i, line)| {
-            serde_json::from_str(line).with_context(|| format!("{}, line {}", path.display(), i + 1))
-        })
-        .collect()
-}
-
-/// A field as text: a string as it is, a number by its digits, absent or empty as nothing.
-fn text_of(record: &Value, field: &str) -> Option<String> {
-    match &record[field] {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-/// The arguments of the save: the same for all servers, so that their figures can be compared.
-fn save_arguments(memory: &Value) -> Value {
-    let text = text_of(memory, "text").unwrap_or_default();
-    let scope = text_of(memory, "scope").unwrap_or_default();
-    let before: Vec<String> = ["date", "author"].iter().filter_map(|field| text_of(memory, field)).collect();
-    let content = if before.is_empty() { text.clone() } else { format!("{}: {text}", before.join(" ")) };
-    let title: String = text.chars().take(TITLE_CHARS).collect();
-    let mut arguments = json!({ "project": scope, "title": title, "content": content });
-    if let Some(session) = text_of(memory, "session") {
-        arguments["session_id"] = json!(format!("{scope}/{session}"));
-    }
-    arguments
 }
 
 /// The result of the saves.
@@ -186,25 +141,6 @@ fn put_beside(home: &Home, memories: &[Value], exchanges: usize) -> Result<()> {
     let file = home.path().join("beside.jsonl");
     std::fs::write(&file, lines.join("\n") + "\n")?;
     home.run(&["import", &file.to_string_lossy()])
-}
-
-/// Waits until the worker has given every memory its vectors.
-fn drain(client: &mut Client) -> Result<()> {
-    let deadline = Instant::now() + DRAIN_WAIT;
-    loop {
-        let stats = client.call("mem_stats", &json!({}))?;
-        let worker = &stats["worker"];
-        let state = worker["state"].as_str().unwrap_or("unnamed");
-        let queued = worker["queue_depth"].as_u64().unwrap_or(0);
-        if state == "idle" && queued == 0 {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            bail!("{queued} jobs are still queued after {} s; the worker is {state}", DRAIN_WAIT.as_secs());
-        }
-        eprintln!("waiting for the worker ({state}): {queued} queued");
-        std::thread::sleep(Duration::from_secs(2));
-    }
 }
 
 /// Makes plans and carries them out until there is nothing left to do, as over many nights.
@@ -552,7 +488,7 @@ impl Set {
             put_beside(&home, &self.memories, options.beside)?;
         }
         if options.model {
-            drain(&mut client)?;
+            client.drain()?;
         }
         if options.consolidate {
             consolidate(&home)?;

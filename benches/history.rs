@@ -8,25 +8,9 @@
 //! compaction, and what is stored after `kill -9` at fifty places. With `--model`, only the questions, with the vectors of
 //! the model that `make model` set up. Further folders are evaluation sets: the labels of their questions, of which the
 //! sessions know nothing, are shown too. Linux only.
-#![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 
-#[path = "harness/client.rs"]
-mod client;
-#[path = "harness/kills.rs"]
-mod kills;
-#[path = "harness/operator.rs"]
-mod operator;
-#[expect(dead_code, reason = "shared with another report")]
-#[path = "harness/process.rs"]
-mod process;
-#[path = "harness/secrets.rs"]
-mod secrets;
-#[path = "harness/stats.rs"]
-mod stats;
-#[expect(dead_code, reason = "shared with another report")]
-#[path = "harness/table.rs"]
-mod table;
+mod harness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -39,11 +23,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use cerebro_core::{operation::Operation, text};
-use client::{Client, Home};
-use operator::Operator;
-use process::resident_bytes;
-use stats::percentile;
-use table::{Row, Target};
+use harness::client::{Client, Home};
+use harness::operator::Operator;
+use harness::process::resident_bytes;
+use harness::stats::{self, percentile};
+use harness::table::{self, Row, Target};
+use harness::{kills, secrets};
 
 /// How many unchanged files are looked through.
 const FILES: usize = 10_000;
@@ -117,7 +102,7 @@ fn main() -> Result<()> {
     rows.extend(leaked()?);
     rows.push(kills::row(&data, KILLED_SESSIONS)?);
     println!();
-    table::print(&rows);
+    table::print(&rows, "memories");
     Ok(())
 }
 
@@ -192,7 +177,7 @@ fn imported(data: &Path, sets: &[PathBuf]) -> Result<Vec<Row>> {
     let handed = handed_back(&home, data)?;
     let megabytes = bytes as f64 / 1e6;
     let grown = disk(&home).saturating_sub(disk_before) as f64 / 1e6;
-    let row = |name, measured, unit, target| Row { name, size: 0, measured, unit, reference: None, target };
+    let row = |name, measured, unit, target| Row::new(name, 0, measured, unit, target);
     let rows = vec![
         row(
             "import, milliseconds a megabyte (30 MB/s)",
@@ -337,7 +322,7 @@ fn handed_back(home: &Home, data: &Path) -> Result<f64> {
             "session_id": "s", "cwd": home.path(), "hook_event_name": "SessionStart", "source": "compact",
             "transcript_path": there,
         });
-        let output = home.hook(&["claude-code", "SessionStart"], &input.to_string())?;
+        let (output, _) = home.hook("SessionStart", &input)?;
         let output: Value = serde_json::from_str(&output).unwrap_or(Value::Null);
         let context = output["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
         asked += commands.len();
@@ -390,14 +375,8 @@ fn leaked() -> Result<Vec<Row>> {
     for planted in &leaked {
         println!("kept: {} in {}", planted.kind, planted.place);
     }
-    Ok(vec![Row {
-        name: "planted secrets that are kept",
-        size: planted.len(),
-        measured: leaked.len() as f64,
-        unit: "",
-        reference: None,
-        target: Target::AtMost(0.0),
-    }])
+    let kept = leaked.len() as f64;
+    Ok(vec![Row::new("planted secrets that are kept", planted.len(), kept, "", Target::AtMost(0.0))])
 }
 
 fn bytes_below(folder: &Path) -> Result<Vec<u8>> {
@@ -442,12 +421,8 @@ fn meanwhile(data: &Path, before: &[f64; 3]) -> Result<Vec<Row>> {
         "p99 of searches that no memory answers, during the import",
     ];
     let row = |((name, measured), before): ((&'static str, f64), &f64)| Row {
-        name,
-        size: 0,
-        measured,
-        unit: "ms",
         reference: Some(("before", *before)),
-        target: Target::AtMost(before * 1.5),
+        ..Row::new(name, 0, measured, "ms", Target::AtMost(before * 1.5))
     };
     Ok(names.into_iter().zip(pace(&mut client)?).zip(before).map(row).collect())
 }
@@ -492,14 +467,7 @@ fn followed() -> Result<Vec<Row>> {
     finished(&home, &operator, Instant::now())?;
     let status = status(&operator)?;
     let tail = status["read_ms"].as_f64().unwrap_or(f64::NAN);
-    let row = |name, measured, most| Row {
-        name,
-        size: FILES,
-        measured,
-        unit: "ms",
-        reference: None,
-        target: Target::AtMost(most),
-    };
+    let row = |name, measured, most| Row::new(name, FILES, measured, "ms", Target::AtMost(most));
     Ok(vec![row("scan of 10,000 unchanged files", scan, 300.0), row("tail of 100 KB", tail, 50.0)])
 }
 

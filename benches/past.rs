@@ -4,21 +4,15 @@
 //! texts. The index of the past is built by the first such search, whose time is shown separately.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 
-#[path = "harness/client.rs"]
-mod client;
-#[expect(dead_code, reason = "shared with another report")]
-#[path = "harness/corpus.rs"]
-mod corpus;
-#[expect(dead_code, reason = "shared with another report")]
-#[path = "harness/stats.rs"]
-mod stats;
+mod harness;
 
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use client::{Client, Home};
-use corpus::{Corpus, Note};
-use stats::percentile;
+use harness::client::{Client, Home};
+use harness::corpus::{Corpus, Note};
+use harness::number;
+use harness::stats::percentile;
 
 const PROJECT: &str = "bench";
 /// Searches of each sort.
@@ -27,10 +21,7 @@ const SEARCHES: usize = 400;
 const WARM: usize = 50;
 
 fn main() -> Result<()> {
-    let size: usize = match std::env::var("SIZE") {
-        Ok(text) => text.trim().parse().with_context(|| format!("{text} is not a number"))?,
-        Err(_) => 20_000,
-    };
+    let size = number("SIZE", 20_000)?;
     let home = Home::new()?;
     let mut client = home.connect()?;
     let mut corpus = Corpus::new(3);

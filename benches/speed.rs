@@ -4,23 +4,8 @@
 //! `FULL=1`) the revisions of one topic key, `TMPDIR` the file system. Times are those that a client
 //! of `cerebro mcp` sees, one call at a time. Linux only: it reads `/proc`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
-#![expect(clippy::cast_precision_loss, reason = "counts and bytes far below 2^52")]
 
-#[path = "harness/client.rs"]
-mod client;
-#[expect(dead_code, reason = "shared with another report")]
-#[path = "harness/corpus.rs"]
-mod corpus;
-#[path = "harness/process.rs"]
-mod process;
-#[path = "harness/reference.rs"]
-mod reference;
-#[path = "harness/stages.rs"]
-mod stages;
-#[path = "harness/stats.rs"]
-mod stats;
-#[path = "harness/table.rs"]
-mod table;
+mod harness;
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,12 +14,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use client::{Client, Home};
-use corpus::{Corpus, Note};
-use process::{processor_ms, resident_bytes};
-use reference::{BareLog, FullText};
-use stats::{mean, median, percentile};
-use table::{Row, Target};
+use harness::client::{Client, Home};
+use harness::corpus::{Corpus, Note};
+use harness::process::{processor_ms, resident_bytes};
+use harness::reference::{BareLog, FullText};
+use harness::stats::{self, mean, median, percentile};
+use harness::table::{self, Report, Row, Target};
+use harness::{number, stages};
 
 const PROJECT: &str = "bench";
 const MB: f64 = 1e6;
@@ -55,19 +41,12 @@ struct Options {
 }
 
 fn options() -> Result<Options> {
-    let number = |text: &str| text.trim().parse::<usize>().with_context(|| format!("{text} is not a number"));
     let sizes = std::env::var("SIZES").unwrap_or_else(|_| "1000,20000".to_owned());
+    let sizes = sizes
+        .split(',')
+        .map(|size| size.trim().parse::<usize>().with_context(|| format!("SIZES has `{size}`")));
     let full = std::env::var("FULL").is_ok_and(|value| value == "1");
-    let updates = match std::env::var("UPDATES") {
-        Ok(text) => number(&text)?,
-        Err(_) => {
-            if full {
-                100_000
-            } else {
-                10_000
-            }
-        }
-    };
+    let updates = number("UPDATES", if full { 100_000 } else { 10_000 })?;
     let (mut json, mut stages) = (None, false);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -79,28 +58,7 @@ fn options() -> Result<Options> {
             other => bail!("unknown argument {other}"),
         }
     }
-    Ok(Options { sizes: sizes.split(',').map(number).collect::<Result<_>>()?, updates, stages, json })
-}
-
-/// The rows of one run.
-struct Report {
-    size: usize,
-    rows: Vec<Row>,
-}
-
-impl Report {
-    fn add(
-        &mut self,
-        name: &'static str,
-        measured: f64,
-        unit: &'static str,
-        reference: Option<(&'static str, f64)>,
-        target: Target,
-    ) {
-        let row = Row { name, size: self.size, measured, unit, reference, target };
-        eprintln!("{}", row.markdown());
-        self.rows.push(row);
-    }
+    Ok(Options { sizes: sizes.collect::<Result<_>>()?, updates, stages, json })
 }
 
 /// The size of the home on disk: allocated blocks, not lengths.
@@ -275,7 +233,8 @@ fn at_size(size: usize) -> Result<Vec<Row>> {
     let mut bare = BareLog::create(home.path())?;
     let mut corpus = Corpus::new(size as u64);
     let notes: Vec<Note> = (0..size).map(|_| corpus.note()).collect();
-    let mut report = Report { size, rows: Vec::new() };
+    let mut report = Report::default();
+    report.at(size);
     let mut client = home.connect()?;
     let ids = saves(&mut client, &notes, &mut bare, &mut report)?;
     drop(bare);
@@ -302,7 +261,8 @@ fn updates(count: usize) -> Result<Vec<Row>> {
     eprintln!("\n{count} updates of one topic key");
     let home = Home::new()?;
     let mut corpus = Corpus::new(1);
-    let mut report = Report { size: count, rows: Vec::new() };
+    let mut report = Report::default();
+    report.at(count);
     home.connect()?.call("mem_stats", &json!({}))?;
     home.stop()?;
 
@@ -377,7 +337,7 @@ fn main() -> Result<()> {
         rows.extend(updates(options.updates)?);
     }
     println!();
-    table::print(&rows);
+    table::print(&rows, "memories");
     println!("\nThrough the stdio client, one call at a time; SQLite in memory and in process.");
     if let Some(path) = options.json {
         let rows: Vec<_> = rows.iter().map(Row::json).collect();

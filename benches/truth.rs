@@ -11,13 +11,8 @@
 //! - **Order** (`ORDER=file`): what is found for each question, with its score, is written to a file, or compared with it
 //!   if it exists, so that two programs or settings can be compared to the last digit.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
-#![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 
-#[path = "harness/client.rs"]
-mod client;
-#[expect(dead_code, reason = "shared with another report")]
-#[path = "harness/stats.rs"]
-mod stats;
+mod harness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,10 +21,10 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use cerebro_core::sameness;
-use client::{Client, Home, Reply};
-use stats::percentile;
+use harness::client::{Client, Home, Reply};
+use harness::set::{read_lines, save_arguments, text_of};
+use harness::stats::percentile;
 
-const TITLE_CHARS: usize = 80;
 const LISTED: usize = 10;
 /// Texts that are corrected.
 const CORRECTED: usize = 500;
@@ -84,39 +79,25 @@ fn main() -> Result<()> {
 }
 
 fn read(folder: &Path) -> Result<Set> {
-    let lines = |name: &str| -> Result<Vec<Value>> {
-        let path = folder.join(name);
-        let text = std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-        text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
-    };
-    let word = |value: &Value, name: &str| match &value[name] {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    };
+    let part = |record: &Value, name: &str| text_of(record, name).unwrap_or_default();
     let text = |memory: &Value| {
-        let (date, author, text) = (word(memory, "date"), word(memory, "author"), word(memory, "text"));
-        let by = if author.is_empty() { String::new() } else { format!("{author}:") };
-        let parts = [date.as_str(), by.as_str(), text.as_str()];
-        let content = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
-        let title = text.chars().take(TITLE_CHARS).collect();
-        Text { id: word(memory, "id"), scope: word(memory, "scope"), title, content }
+        let saved = save_arguments(memory);
+        let [scope, title, content] = ["project", "title", "content"].map(|name| part(&saved, name));
+        Text { id: part(memory, "id"), scope, title, content }
     };
-    let question = |line: &Value| Question {
-        scope: word(line, "scope"),
-        query: word(line, "query"),
-        category: word(line, "category"),
-        gold: line["gold"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|id| word(&json!({ "id": id }), "id"))
-            .collect(),
+    let question = |line: &Value| {
+        let gold = line["gold"].as_array().into_iter().flatten();
+        Question {
+            scope: part(line, "scope"),
+            query: part(line, "query"),
+            category: part(line, "category"),
+            gold: gold.filter_map(|id| text_of(&json!({ "id": id }), "id")).collect(),
+        }
     };
     Ok(Set {
         name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        texts: lines("memories.jsonl")?.iter().map(text).collect(),
-        questions: lines("queries.jsonl")?.iter().map(question).collect(),
+        texts: read_lines(&folder.join("memories.jsonl"))?.iter().map(text).collect(),
+        questions: read_lines(&folder.join("queries.jsonl"))?.iter().map(question).collect(),
     })
 }
 

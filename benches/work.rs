@@ -5,24 +5,8 @@
 //! as `EVENTS=5000`, long pieces of work are shorter too: a trial run, whose figures are not those of the table.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
-#![expect(clippy::cast_precision_loss, reason = "counts and bytes far below 2^52")]
 
-#[path = "harness/client.rs"]
-mod client;
-#[expect(dead_code, reason = "shared with other reports")]
-#[path = "harness/corpus.rs"]
-mod corpus;
-#[path = "harness/journal.rs"]
-mod journal;
-#[expect(dead_code, reason = "shared with other reports")]
-#[path = "harness/reference.rs"]
-mod reference;
-#[expect(dead_code, reason = "shared with other reports")]
-#[path = "harness/stats.rs"]
-mod stats;
-#[expect(dead_code, reason = "shared with other reports")]
-#[path = "harness/table.rs"]
-mod table;
+mod harness;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -30,11 +14,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use client::{Client, Home};
-use journal::{Journal, Measured, Size};
-use reference::BareLog;
-use stats::{median, percentile};
-use table::{Row, Target};
+use harness::client::{Client, Home};
+use harness::journal::{Journal, Size};
+use harness::number;
+use harness::reference::BareLog;
+use harness::stats::{median, percentile};
+use harness::table::{self, Report, Target};
 
 /// How many events are recorded one by one through a client, each together with a bare write.
 const NOTES: usize = 500;
@@ -50,31 +35,8 @@ const EVENT_PAUSE: Duration = Duration::from_millis(200);
 /// Cold starts, of which the median is reported.
 const STARTS: usize = 5;
 
-/// The rows of one run.
-#[derive(Default)]
-struct Report(Vec<Row>);
-
-impl Report {
-    fn add(&mut self, size: usize, (name, measured, unit): Measured, target: Target) {
-        self.beside(size, (name, measured, unit), None, target);
-    }
-
-    fn beside(
-        &mut self,
-        size: usize,
-        (name, measured, unit): Measured,
-        reference: Option<(&'static str, f64)>,
-        target: Target,
-    ) {
-        let row = Row { name, size, measured, unit, reference, target };
-        eprintln!("{}", row.markdown());
-        self.0.push(row);
-    }
-}
-
 fn main() -> Result<()> {
-    let events = std::env::var("EVENTS").map_or(Ok(100_000), |text| text.parse());
-    let events = events.context("EVENTS is the number of events, such as 5000")?;
+    let events = number("EVENTS", 100_000)?;
     let mut report = Report::default();
     let home = Home::new()?;
     home.configure("[work]\ntools = true\n")?;
@@ -87,19 +49,17 @@ fn main() -> Result<()> {
     alone(&mut report, &home, Size::of(events))?;
 
     let full = starts(&home)?;
-    report.beside(
-        events,
-        ("first answer after a start, p50", full, "ms"),
-        Some(("of an empty journal", empty)),
+    let reference = Some(("of an empty journal", empty));
+    report.at(events).add(
+        "first answer after a start, p50",
+        full,
+        "ms",
+        reference,
         Target::AtMost(empty * 1.1),
     );
     notes(&mut report, &home, events, Some(bare))?;
     home.stop()?;
-    println!("| what | events | measured | reference | ratio | target | |");
-    println!("|---|---:|---:|---:|---:|---:|---|");
-    for row in &report.0 {
-        println!("{}", row.markdown());
-    }
+    table::print(&report.rows, "events");
     Ok(())
 }
 
@@ -117,13 +77,13 @@ fn notes(report: &mut Report, home: &Home, size: usize, before: Option<f64>) -> 
     }
     let (p50, least) = (median(&events), median(&writes));
     let reference = Some(("write and fdatasync", least));
-    report.beside(size, ("one event, p50", p50, "ms"), reference, Target::AtMost(least + 2.0));
+    report.at(size).add("one event, p50", p50, "ms", reference, Target::AtMost(least + 2.0));
     let (p99, most) = (percentile(&events, 99.0), percentile(&writes, 99.0));
     let reference = Some(("write and fdatasync", most));
-    report.beside(size, ("one event, p99", p99, "ms"), reference, Target::AtMost(20.0));
+    report.add("one event, p99", p99, "ms", reference, Target::AtMost(20.0));
     if let Some(before) = before {
         let reference = Some(("while the journal was empty", before));
-        report.beside(size, ("one event, p50: flat", p50, "ms"), reference, Target::AtMost(before * 1.25));
+        report.add("one event, p50: flat", p50, "ms", reference, Target::AtMost(before * 1.25));
     }
     Ok(p50)
 }
@@ -139,9 +99,11 @@ fn ran(home: &Home, n: usize) -> Value {
 
 fn hooks(report: &mut Report, home: &Home) -> Result<()> {
     let _served = home.connect()?;
-    let took = (0..HOOKS).map(|n| home.hook_ms("PostToolUse", &ran(home, n))).collect::<Result<Vec<_>>>()?;
-    report.add(0, ("hook process, p50", median(&took), "ms"), Target::AtMost(25.0));
-    report.add(0, ("hook process, p99", percentile(&took, 99.0), "ms"), Target::AtMost(100.0));
+    let took = (0..HOOKS)
+        .map(|n| home.hook("PostToolUse", &ran(home, n)).map(|(_, ms)| ms))
+        .collect::<Result<Vec<_>>>()?;
+    report.at(0).add("hook process, p50", median(&took), "ms", None, Target::AtMost(25.0));
+    report.add("hook process, p99", percentile(&took, 99.0), "ms", None, Target::AtMost(100.0));
     Ok(())
 }
 
@@ -164,8 +126,8 @@ fn saves(report: &mut Report, home: &Home) -> Result<()> {
     }
     let reference = Some(("without events", median(&alone)));
     let target = Target::AtMost(median(&alone) * 1.1);
-    let measured = ("mem_save with five events a second, p50", median(&beside), "ms");
-    report.beside(recorded - HOOKS, measured, reference, target);
+    let name = "mem_save with five events a second, p50";
+    report.at(recorded - HOOKS).add(name, median(&beside), "ms", reference, target);
     Ok(())
 }
 
@@ -187,7 +149,7 @@ fn record_events(home: &Home, from: usize, is_over: &AtomicBool) -> Result<usize
     let mut n = from;
     while !is_over.load(Ordering::Relaxed) {
         let next = Instant::now() + EVENT_PAUSE;
-        home.hook_ms("PostToolUse", &ran(home, n))?;
+        home.hook("PostToolUse", &ran(home, n))?;
         n += 1;
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }
@@ -215,40 +177,30 @@ fn alone(report: &mut Report, home: &Home, scale: Size) -> Result<()> {
     runtime.block_on(Box::pin(async {
         let journal = Journal::open(&home.path().join(".cerebro")).await?;
         let (one, many) = journal.batches().await?;
-        report.beside(
-            64,
-            ("64 events in one commit, p50", many, "ms"),
-            Some(("one", one)),
-            Target::AtMost(2.0 * one),
-        );
+        let target = Target::AtMost(2.0 * one);
+        report.at(64).add("64 events in one commit, p50", many, "ms", Some(("one", one)), target);
         for (size, name, most) in [
             (scale.short, "hint, state in memory, p99", 10.0),
             (scale.long, "hint over a long piece, state in memory, p99", 25.0),
         ] {
-            report.add(size, (name, journal.hint(size).await?, "ms"), Target::AtMost(most));
+            report.at(size).add(name, journal.hint(size).await?, "ms", None, Target::AtMost(most));
         }
         let filled = journal.fill_up(scale).await?;
         journal.close().await?;
 
         let journal = Journal::open(&home.path().join(".cerebro")).await?;
         let swept = journal.sweep().await?;
-        report.add(swept.0, ("sweep of open pieces at start", swept.1, "ms"), Target::AtMost(150.0));
-        report.add(
-            scale.short,
-            ("hint, folded anew, worst", journal.cold(&filled.short).await?, "ms"),
-            Target::AtMost(10.0),
-        );
-        let long = journal.cold(&filled.long).await?;
-        report.add(
-            scale.long,
-            ("hint over a long piece, folded anew, worst", long, "ms"),
-            Target::AtMost(25.0),
-        );
+        report.at(swept.0).add("sweep of open pieces at start", swept.1, "ms", None, Target::AtMost(150.0));
+        let short = journal.cold(&filled.short).await?;
+        report.at(scale.short).add("hint, folded anew, worst", short, "ms", None, Target::AtMost(10.0));
+        let (name, long) = ("hint over a long piece, folded anew, worst", journal.cold(&filled.long).await?);
+        report.at(scale.long).add(name, long, "ms", None, Target::AtMost(25.0));
         let (size, seconds) = journal.verify().await?;
-        report.add(size, ("verify", seconds, "s"), Target::AtMost(5.0 * size as f64 / 100_000.0));
+        let most = 5.0 * size as f64 / 100_000.0;
+        report.at(size).add("verify", seconds, "s", None, Target::AtMost(most));
         let (bytes, ms) = journal.proof(&filled.short).await?;
-        report.add(size, ("a proof", bytes, "bytes"), Target::AtMost(1_024.0));
-        report.add(size, ("a proof, p50", ms, "ms"), Target::AtMost(1.0));
+        report.add("a proof", bytes, "bytes", None, Target::AtMost(1_024.0));
+        report.add("a proof, p50", ms, "ms", None, Target::AtMost(1.0));
         journal.close().await
     }))
 }

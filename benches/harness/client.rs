@@ -21,6 +21,8 @@ fn program() -> PathBuf {
 const ANSWER_WAIT: Duration = Duration::from_mins(2);
 /// Longest wait for a client process to leave once its input is closed.
 const LEAVE_WAIT: Duration = Duration::from_secs(5);
+/// Longest wait for the worker to finish what the saves have queued.
+const DRAIN_WAIT: Duration = Duration::from_hours(1);
 
 /// Whether the process runs; one that only waits to be reaped does not (Linux).
 fn is_running(pid: u32) -> bool {
@@ -47,7 +49,6 @@ impl Home {
     }
 
     /// Lets the home have the model that `make model` set up.
-    #[allow(dead_code, reason = "not every bench needs it")]
     pub fn give_model(&self) -> Result<()> {
         let models = std::env::var_os("CEREBRO_MODEL_HOME").map(PathBuf::from);
         let models =
@@ -62,27 +63,10 @@ impl Home {
     }
 
     /// Writes the settings.
-    #[allow(dead_code, reason = "not every bench needs it")]
     pub fn configure(&self, settings: &str) -> Result<()> {
         let data = self.path().join(".cerebro");
         std::fs::DirBuilder::new().mode(0o700).create(&data)?;
         Ok(fs::write(data.join("config.toml"), settings)?)
-    }
-
-    /// Runs a hook to its end as an agent does; returns how long its process took, in milliseconds.
-    #[allow(dead_code, reason = "not every bench needs it")]
-    pub fn hook_ms(&self, event: &str, input: &Value) -> Result<f64> {
-        let start = Instant::now();
-        let mut child = self
-            .command()
-            .args(["hook", "claude-code", event])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::inherit())
-            .spawn()?;
-        child.stdin.take().context("the hook has no stdin")?.write_all(input.to_string().as_bytes())?;
-        ensure!(child.wait()?.success(), "the hook failed");
-        Ok(start.elapsed().as_secs_f64() * 1e3)
     }
 
     fn command(&self) -> Command {
@@ -118,7 +102,6 @@ impl Home {
     }
 
     /// Runs a command of the program that has no reason to fail.
-    #[allow(dead_code, reason = "not every bench needs it")]
     pub fn run(&self, args: &[&str]) -> Result<()> {
         let output = self.command().args(args).output()?;
         let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -126,16 +109,16 @@ impl Home {
         Ok(())
     }
 
-    /// Sends the report of an agent's hook; returns the answer.
-    #[allow(dead_code, reason = "not every bench needs it")]
-    pub fn hook(&self, event: &[&str], input: &str) -> Result<String> {
+    /// Runs a hook of Claude Code to its end; returns its answer and how long its process took, in milliseconds.
+    pub fn hook(&self, event: &str, input: &Value) -> Result<(String, f64)> {
+        let start = Instant::now();
         let mut command = self.command();
-        command.arg("hook").args(event).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(["hook", "claude-code", event]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
-        child.stdin.take().context("standard input")?.write_all(input.as_bytes())?;
+        child.stdin.take().context("the hook has no stdin")?.write_all(input.to_string().as_bytes())?;
         let output = child.wait_with_output()?;
-        ensure!(output.status.success(), "hook {}", event.join(" "));
-        Ok(String::from_utf8(output.stdout)?)
+        ensure!(output.status.success(), "the hook {event} failed");
+        Ok((String::from_utf8(output.stdout)?, start.elapsed().as_secs_f64() * 1e3))
     }
 
     /// Starts a client and does the handshake.
@@ -146,7 +129,6 @@ impl Home {
     }
 
     /// Starts a client that works in a folder.
-    #[allow(dead_code, reason = "not every bench needs it")]
     pub fn connect_in(&self, folder: &Path) -> Result<Client> {
         let mut client = self.spawn_in(folder)?;
         client.initialize()?;
@@ -270,6 +252,28 @@ impl Client {
         let start = Instant::now();
         let value = self.call(tool, arguments)?;
         Ok((value, start.elapsed().as_secs_f64() * 1e3))
+    }
+
+    /// Waits until the worker has given every memory its vectors.
+    pub fn drain(&mut self) -> Result<()> {
+        let deadline = Instant::now() + DRAIN_WAIT;
+        loop {
+            let stats = self.call("mem_stats", &json!({}))?;
+            let worker = &stats["worker"];
+            let state = worker["state"].as_str().unwrap_or("unnamed");
+            let queued = worker["queue_depth"].as_u64().unwrap_or(0);
+            if state == "idle" && queued == 0 {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                bail!(
+                    "{queued} jobs are still queued after {} s; the worker is {state}",
+                    DRAIN_WAIT.as_secs()
+                );
+            }
+            eprintln!("waiting for the worker ({state}): {queued} queued");
+            std::thread::sleep(Duration::from_secs(2));
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cerebro_core::recall::Weights;
 
-use crate::stats::mean;
+use super::stats::mean;
 
 /// The number of parts into which the conversations of a set are divided.
 const PARTS: usize = 5;

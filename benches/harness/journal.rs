@@ -9,10 +9,7 @@ use cerebro_ledger::{Ending, Step, World, limits};
 use cerebro_service::work::{Actor, BeginWork, Happening, LOCAL_OWNER, Target};
 use cerebro_service::{Embedding, Service, Settings, agent_name};
 
-use crate::stats::{median, percentile};
-
-/// What was measured: its name, the value and the unit.
-pub type Measured = (&'static str, f64, &'static str);
+use super::stats::{median, percentile};
 
 /// How many times one event, and 64 at once, are appended in turns.
 const BATCHES: usize = 100;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::stats::{mean, percentile};
+use super::stats::{mean, percentile};
 
 /// How deep a ranking is judged.
 pub const DEPTH: usize = 10;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 use rusqlite::Connection;
 
-use crate::corpus::Note;
+use super::corpus::Note;
 
 /// A file that is only appended to and synced: the least that a durable save can cost.
 pub struct BareLog {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::stats::{mean, median};
+use super::stats::{mean, median};
 
 /// Stages of calls, from outside in: the innermost span of a line, and what it is.
 pub type Stages = [(&'static str, &'static str)];

@@ -13,7 +13,7 @@ pub enum Target {
 /// One measured value.
 pub struct Row {
     pub name: &'static str,
-    /// Number of memories (or updates) the server held.
+    /// The number of memories, updates or events that the server held.
     pub size: usize,
     pub measured: f64,
     pub unit: &'static str,
@@ -23,6 +23,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// A row without a reference.
+    pub fn new(name: &'static str, size: usize, measured: f64, unit: &'static str, target: Target) -> Self {
+        Self { name, size, measured, unit, reference: None, target }
+    }
+
     fn verdict(&self) -> &'static str {
         match self.target {
             Target::AtMost(bound) if self.measured <= bound => "met",
@@ -67,6 +72,35 @@ impl Row {
     }
 }
 
+/// The rows of one run. Each is printed as soon as it is measured, too.
+#[derive(Default)]
+pub struct Report {
+    size: usize,
+    pub rows: Vec<Row>,
+}
+
+impl Report {
+    /// Sets the number of memories, updates or events of the next rows.
+    pub fn at(&mut self, size: usize) -> &mut Self {
+        self.size = size;
+        self
+    }
+
+    /// Adds a row.
+    pub fn add(
+        &mut self,
+        name: &'static str,
+        measured: f64,
+        unit: &'static str,
+        reference: Option<(&'static str, f64)>,
+        target: Target,
+    ) {
+        let row = Row { reference, ..Row::new(name, self.size, measured, unit, target) };
+        eprintln!("{}", row.markdown());
+        self.rows.push(row);
+    }
+}
+
 /// About three significant digits, whatever the size.
 fn digits(value: f64) -> String {
     match value.abs() {
@@ -76,9 +110,9 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// The whole table.
-pub fn print(rows: &[Row]) {
-    println!("| what | memories | measured | reference | ratio | target | |");
+/// Prints the whole table. `sizes` is what the sizes count, such as `memories`.
+pub fn print(rows: &[Row], sizes: &str) {
+    println!("| what | {sizes} | measured | reference | ratio | target | |");
     println!("|---|---:|---:|---:|---:|---:|---|");
     for row in rows {
         println!("{}", row.markdown());

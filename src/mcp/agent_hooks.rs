@@ -23,7 +23,7 @@ use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYT
 use cerebro_core::taint;
 use cerebro_ledger::{SeenFile, Step, Unfinished, Work, World};
 use cerebro_ledger::{limits::HINT_BYTES, work::UNTITLED};
-use cerebro_service::work::{Actor, Happening, Reporter, ShownWork, Target, WorkFilter, WorkQuery, reported};
+use cerebro_service::work::{Actor, Happening, Reporter, ShownWork, Target, WorkQuery, reported};
 use cerebro_service::{ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// Smallest context for a hook's output, in bytes.
@@ -280,12 +280,8 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
     if is_over {
         return Ok(Vec::new());
     }
-    let query = WorkQuery {
-        project: Some(actor.project.clone()),
-        filter: WorkFilter::Open,
-        before: None,
-        limit: CANDIDATES_MAX,
-    };
+    let query =
+        WorkQuery { project: Some(actor.project.clone()), limit: CANDIDATES_MAX, ..WorkQuery::default() };
     let listed = call.service.journal.list(actor, query).await?;
     let (presence, now, began) = (call.context.presence(), call.now(), call.context.control().started_at());
     let is_left = |work: &Work| {

@@ -111,7 +111,8 @@ fn piece(work: &Work, stale: Option<Stale>) -> Piece {
         parent: work.parent.map(|id| id.as_str().into()),
         forked_from: work.forked_from.map(|(id, seq)| format!("{id}@{seq}").into()),
         created_at: moment(work.created_at).into(),
-        active_at: moment(work.active_at).into(),
+        // Whole, because pages of the list begin at it.
+        active_at: Text::of(work.active_at),
         seq: work.seq,
         holder: lease.map(|lease| lease.holder.as_str().into()),
         until: lease.map(|lease| moment(lease.until).into()),
@@ -167,7 +168,8 @@ pub(super) async fn list(call: &mut Call) -> AnswerTo<of::WorkList> {
     let filter = filter(call)?;
     let limit = call.arguments.clamped("limit", 20, 1..=WORKS_LISTED_MAX)?;
     let before = call.arguments.moment("before", call.now(), DayEdge::Start)?;
-    let query = WorkQuery { project, filter, before, limit };
+    let after = call.arguments.work_id("after")?;
+    let query = WorkQuery { project, filter, before, after, limit };
     let listed = call.service.journal.list(&person(call), query).await?;
     let report = call.service.journal.report();
     Ok(work::Listed {

@@ -290,7 +290,7 @@ async fn listed(call: &mut Call) -> Answer {
     let project = call.project()?;
     let limit = call.arguments.clamped("limit", LIST_DEFAULT, 1..=WORKS_LISTED_MAX)?;
     let before = call.arguments.moment("cursor", call.now(), DayEdge::Start)?;
-    let query = WorkQuery { project: Some(project), filter, before, limit };
+    let query = WorkQuery { project: Some(project), filter, before, after: None, limit };
     let listed = call.service.journal.list(&caller(call), query).await?;
     let lines = listed.iter().map(|one| {
         let stale = one.stale.map_or(String::new(), |stale| format!(", {}", stale.as_str()));

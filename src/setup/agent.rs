@@ -73,7 +73,7 @@ pub static AGENTS: [Agent; 8] = [
         name: HookAgent::GeminiCli.name(),
         title: "Gemini CLI",
         program: Some("gemini"),
-        folder: |folders| folders.home(".gemini"),
+        folder: UserFolders::gemini,
         targets: gemini_cli,
         notes: &[(Part::Server, "Gemini CLI starts MCP servers only in folders that you trust")],
     },
@@ -213,7 +213,7 @@ fn codex(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
 }
 
 fn gemini_cli(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
-    let folder = folders.home(".gemini");
+    let folder = folders.gemini();
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     let rules = allowed().map(|tool| rule(&["tools", "allowed"], format!("mcp_{NAME}_{tool}")));
     // Trusting the server would allow all of its tools, deletions included.

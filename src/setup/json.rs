@@ -179,18 +179,15 @@ fn remove_marked(element: CstNode, value: &Value, mark: &Mark) {
     if ours.len() == count { element.remove() } else { ours.into_iter().for_each(CstNode::remove) }
 }
 
+/// Removes the value at a path, or restores that of the base. What somebody else has removed is not put back.
 fn take_entry(root: &CstObject, path: &[String], base: &Value) -> Result<(), PieceError> {
-    match base_at(base, path) {
-        Some(value) => {
-            remove(root, path);
-            put_entry(root, path, value)
-        }
-        None => {
-            remove(root, path);
-            prune(root, path, base);
-            Ok(())
-        }
+    let before = base_at(base, path).filter(|_| at(root, path).is_some());
+    remove(root, path);
+    match before {
+        Some(value) => put_entry(root, path, value)?,
+        None => prune(root, path, base),
     }
+    Ok(())
 }
 
 fn take_element(root: &CstObject, path: &[String], value: &Value, mark: &Mark, base: &Value) {

@@ -25,7 +25,7 @@ pub fn removal(agent: &str, folders: &UserFolders) -> Option<&'static str> {
             .then_some("codex plugin remove cerebro@cerebro");
     }
     if agent == Agent::GeminiCli.name() {
-        let manifest = folders.home(".gemini/extensions/cerebro/gemini-extension.json");
+        let manifest = folders.gemini().join("extensions/cerebro/gemini-extension.json");
         return manifest.is_file().then_some("gemini extensions uninstall cerebro");
     }
     None

@@ -29,7 +29,7 @@ pub fn path(agent: &str, name: &str, folders: &UserFolders) -> Option<PathBuf> {
     let folder = match AGENTS.iter().position(|known| *known == agent)? {
         0 => folders.named("CLAUDE_CONFIG_DIR", ".claude").join("skills"),
         1 => folders.home(".agents/skills"),
-        2 => folders.home(".gemini/skills"),
+        2 => folders.gemini().join("skills"),
         _ => folders.config().join("opencode/skills"),
     };
     Some(folder.join(name).join("SKILL.md"))

@@ -111,13 +111,13 @@ fn implicit() -> Item {
     Item::Table(table)
 }
 
-/// Removes the value at a path, or restores that of the base. Tables on the path are removed if they are empty and
-/// the base did not have them.
+/// Removes the value at a path, or restores that of the base. What somebody else has removed is not put back. Tables on
+/// the path are removed if they are empty and the base did not have them.
 fn take_entry(table: &mut dyn TableLike, path: &[String], base: Option<&dyn TableLike>) {
     let Some((first, rest)) = path.split_first() else { return };
     let before = base.and_then(|base| base.get(first));
     if rest.is_empty() {
-        match before {
+        match before.filter(|_| table.contains_key(first)) {
             Some(item) => drop(table.insert(first, item.clone())),
             None => drop(table.remove(first)),
         }

@@ -27,6 +27,11 @@ impl UserFolders {
         (self.variable)(variable).unwrap_or_else(|| self.home(below))
     }
 
+    /// The folder of Gemini CLI. Its variable names the folder around it.
+    pub fn gemini(&self) -> PathBuf {
+        self.named("GEMINI_CLI_HOME", "").join(".gemini")
+    }
+
     /// The folder for configuration.
     pub fn config(&self) -> PathBuf {
         self.named("XDG_CONFIG_HOME", ".config")

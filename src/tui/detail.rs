@@ -244,23 +244,13 @@ fn head(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) -> Rect
     if memory.row.deleted {
         facts.push(("✗ deleted".to_owned(), theme.bad()));
     }
-    let mut spans: Vec<(String, ratatui::style::Style)> = Vec::new();
-    for (fact, style) in facts.into_iter().filter(|(fact, _)| !fact.is_empty()) {
-        if !spans.is_empty() {
-            spans.push((" · ".to_owned(), theme.dim()));
-        }
-        spans.push((fact, style));
-    }
-    lines.extend(fit::wrap(&spans, columns, &[], &[]));
-    let marks: Vec<(String, ratatui::style::Style)> = memory
-        .row
-        .marks
-        .iter()
-        .filter(|mark| !mark.starts_with("superseded_by"))
-        .flat_map(|mark| [(mark.clone(), theme.warning()), (" · ".to_owned(), theme.dim())])
-        .collect();
-    if let Some((_, marks)) = marks.split_last() {
-        lines.extend(fit::wrap(marks, columns, &[], &[]));
+    facts.retain(|(fact, _)| !fact.is_empty());
+    let marks = memory.row.marks.iter().filter(|mark| !mark.starts_with("superseded_by"));
+    let marks: Vec<_> = marks.map(|mark| (mark.clone(), theme.warning())).collect();
+    for parts in [facts, marks].into_iter().filter(|parts| !parts.is_empty()) {
+        let dotted: Vec<_> =
+            parts.into_iter().flat_map(|part| [(" · ".to_owned(), theme.dim()), part]).skip(1).collect();
+        lines.extend(fit::wrap(&dotted, columns, &[], &[]));
     }
     let newer = memory.superseded_by.join(", ");
     let more =
@@ -272,11 +262,7 @@ fn head(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) -> Rect
         ];
         lines.push(Line::from(spans));
     }
-    for (n, line) in lines.iter().enumerate() {
-        if let Some(row) = paint::row(area, n) {
-            paint::line(buffer, row, line);
-        }
-    }
+    paint::lines(buffer, area, &lines);
     paint::below(area, u16::try_from(lines.len()).unwrap_or(area.height))
 }
 
@@ -315,20 +301,15 @@ fn revisions(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     }
     let rows = u16::try_from(revisions.len()).unwrap_or(u16::MAX).min(area.height / 3).max(1);
     let (list, rest) = paint::split_rows(area, rows);
-    let top = detail.revision.top(revisions.len(), usize::from(rows));
-    for (n, revision) in revisions.iter().skip(top).take(usize::from(rows)).enumerate() {
-        let Some(row) = paint::row(list, n) else { break };
-        let spans = vec![
+    detail.revision.draw_list(buffer, list, revisions.len(), theme, |at, columns| {
+        let revision = &revisions[at];
+        Line::from(vec![
             Span::styled(format!(" {:>3}  ", revision.number), theme.accent()),
             Span::styled(fit::pad(&date(revision.at, state.now, &state.zone), 14), theme.dim()),
             Span::styled(fit::pad(&revision.agent, 16), theme.dim()),
-            Span::raw(fit::cut(&revision.title, usize::from(row.width).saturating_sub(37))),
-        ];
-        paint::line(buffer, row, &Line::from(spans));
-        if top + n == detail.revision.at {
-            paint::chosen(buffer, row, true, theme);
-        }
-    }
+            Span::raw(fit::cut(&revision.title, columns.saturating_sub(35))),
+        ])
+    });
     text(state, &detail.old, paint::below(rest, 1), buffer);
 }
 
@@ -340,26 +321,18 @@ fn relations(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
         paint::nothing(buffer, area, words, theme);
         return;
     }
-    let rows = usize::from(area.height);
-    let top = detail.branch.top(detail.tree.len(), rows);
-    for n in 0..rows.min(detail.tree.len() - top) {
-        let Some(row) = paint::row(area, n) else { break };
-        let branch = &detail.tree[top + n];
-        let lead = lead(&detail.tree, top + n);
+    let tree = &detail.tree;
+    detail.branch.draw_list(buffer, area, tree.len(), theme, |at, columns| {
+        let (branch, lead) = (&tree[at], lead(tree, at));
         let mark = if branch.open { "▾ " } else { "▸ " };
         let used = fit::width(&lead) + 2 + fit::width(&branch.to.kind) + 2;
-        let spans = vec![
+        Line::from(vec![
             Span::styled(lead, theme.dim()),
             Span::styled(mark, theme.accent()),
             Span::styled(format!("{}  ", branch.to.kind), theme.lane(branch.to.kind.len())),
-            Span::raw(fit::cut(&branch.to.title, usize::from(row.width).saturating_sub(used + 2))),
-        ];
-        paint::line(buffer, row, &Line::from(spans));
-        if top + n == detail.branch.at {
-            paint::chosen(buffer, row, true, theme);
-        }
-    }
-    paint::scrollbar(buffer, area, top, detail.tree.len(), theme);
+            Span::raw(fit::cut(&branch.to.title, columns.saturating_sub(used))),
+        ])
+    });
 }
 
 /// The lines of the tree to the left of a branch.

@@ -167,7 +167,9 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let (list, below) = paint::split_rows(area, (area.height / 2).max(3));
-    inbox.cursor.draw_list(buffer, list, &inbox.rows, theme, |row, columns| line(state, row, columns));
+    inbox.cursor.draw_list(buffer, list, inbox.rows.len(), theme, |at, columns| {
+        line(state, &inbox.rows[at], columns)
+    });
     inbox.body.draw_below_rule(buffer, below, theme);
 }
 
@@ -177,8 +179,6 @@ fn line(state: &State, proposal: &Row, columns: usize) -> Line<'static> {
     if columns >= 70 {
         spans.push(Span::styled(fit::pad(&proposal.project, 18), theme.dim()));
     }
-    let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
-    let title = fit::cut(&proposal.title, columns.saturating_sub(used + 1));
-    spans.push(Span::styled(format!(" {title}"), theme.strong()));
+    fit::tail(&mut spans, " ", &proposal.title, columns, theme.strong());
     Line::from(spans)
 }

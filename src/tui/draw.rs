@@ -119,7 +119,7 @@ fn footer(state: &State, row: Rect, buffer: &mut Buffer) {
         None => match state.screen {
             Screen::Dashboard => dashboard::KEYS.to_vec(),
             Screen::Memories => memories::keys(state),
-            Screen::Sessions => sessions::keys(state).to_vec(),
+            Screen::Sessions => sessions::keys(state),
             Screen::Live => live::keys(state).to_vec(),
             Screen::Graph => graph::keys(state).to_vec(),
             Screen::Work => works::KEYS.to_vec(),
@@ -167,11 +167,7 @@ fn ask(state: &State, confirm: &Confirm, area: Rect, buffer: &mut Buffer) {
     let inner = over(state, area, 64, 7, &confirm.question, buffer);
     let lines =
         fit::wrap(&[(confirm.detail.clone(), state.theme.plain())], usize::from(inner.width), &[], &[]);
-    for (n, line) in lines.iter().take(3).enumerate() {
-        if let Some(row) = paint::row(inner, n) {
-            paint::line(buffer, row, line);
-        }
-    }
+    paint::lines(buffer, inner, &lines[..lines.len().min(3)]);
     if let Some(row) = paint::row(inner, 4) {
         paint::keys(buffer, row, &[("y", "yes"), ("n", "no")], state.theme);
     }
@@ -182,24 +178,13 @@ fn pick(state: &State, picker: &Picker, area: Rect, buffer: &mut Buffer) {
     let rows = u16::try_from(picker.items.len()).unwrap_or(u16::MAX).clamp(3, 14) + 4;
     let inner = over(state, area, 56, rows, picker.title, buffer);
     input(buffer, Rect { height: 1, ..inner }, "› ", &picker.input, true, state.theme);
-    let list = paint::below(inner, 2);
-    let height = usize::from(list.height);
-    let top = picker.cursor.top(found.len(), height);
-    for (n, (name, note)) in found.iter().skip(top).take(height).enumerate() {
-        let Some(row) = paint::row(Rect { width: list.width.saturating_sub(2), ..list }, n) else { break };
-        let room = usize::from(row.width).saturating_sub(fit::width(note) + 2);
-        paint::text(
-            buffer,
-            row,
-            &format!(" {}", fit::cut(&fit::clean_line(name), room)),
-            state.theme.plain(),
-        );
-        paint::text_right(buffer, row, note, state.theme.dim());
-        if top + n == picker.cursor.at {
-            paint::chosen(buffer, row, true, state.theme);
-        }
-    }
-    paint::scrollbar(buffer, list, top, found.len(), state.theme);
+    let (list, theme) = (paint::below(inner, 2), state.theme);
+    picker.cursor.draw_list(buffer, list, found.len(), theme, |at, columns| {
+        let (name, note) = found[at];
+        let room = columns.saturating_sub(fit::width(note) + 2);
+        let name = format!(" {}", fit::pad(&fit::clean_line(name), room));
+        Line::from(vec![Span::raw(name), Span::styled(format!(" {note}"), theme.dim())])
+    });
 }
 
 const HELP: &[(&str, &[(&str, &str)])] = &[
@@ -267,10 +252,7 @@ fn help(state: &State, scroll: &Scroll, area: Rect, buffer: &mut Buffer) {
     let area = if rows > area.height { Rect { height: area.height - 1, ..area } } else { area };
     let inner = over(state, area, HELP_COLUMNS, rows, "Keys", buffer);
     let top = scroll.top(lines.len(), usize::from(inner.height));
-    for (n, line) in lines.iter().skip(top).enumerate() {
-        let Some(row) = paint::row(inner, n) else { break };
-        paint::line(buffer, row, line);
-    }
+    paint::lines(buffer, inner, &lines[top..]);
     paint::scrollbar(buffer, inner, top, lines.len(), state.theme);
 }
 

@@ -47,6 +47,13 @@ pub fn pad_left(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(blanks))
 }
 
+/// Adds a text at the end of a line of `columns`, as much of it as there is room for behind `before`.
+pub fn tail(spans: &mut Vec<Span<'static>>, before: &str, text: &str, columns: usize, style: Style) {
+    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
+    let text = cut(text, columns.saturating_sub(used + width(before)));
+    spans.push(Span::styled(format!("{before}{text}"), style));
+}
+
 /// One grapheme cluster of a text to wrap.
 struct Cluster<'a> {
     text: &'a str,

@@ -194,11 +194,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     }
     // The text of the centre, below its box.
     let below = Rect { y: at + 1, height: area.bottom().saturating_sub(at + 1), ..middle };
-    for (n, line) in markdown::render(&centre.content, usize::from(below.width), theme).iter().enumerate() {
-        if let Some(row) = paint::row(below, n) {
-            paint::line(buffer, row, line);
-        }
-    }
+    paint::lines(buffer, below, &markdown::render(&centre.content, usize::from(below.width), theme));
 }
 
 /// Draws the centre with its facts. Returns the first row below it.
@@ -221,11 +217,7 @@ fn centre_box(state: &State, centre: &Memory, area: Rect, buffer: &mut Buffer) -
     lines.push([Some(kind), revision].into_iter().flatten().collect());
     let caption = format!("{} · {}", centre.row.project, date(centre.row.at, state.now, &state.zone).trim());
     lines.push(Line::styled(fit::cut(&caption, columns), theme.dim()));
-    for (n, line) in lines.iter().enumerate() {
-        if let Some(row) = paint::row(inner, n) {
-            paint::line(buffer, row, line);
-        }
-    }
+    paint::lines(buffer, inner, &lines);
     area.bottom()
 }
 
@@ -259,12 +251,11 @@ fn edges(state: &State, side: Side, area: Rect, centre: (Rect, u16), buffer: &mu
     for (n, y) in rows_of_nodes.iter().enumerate() {
         let node = &nodes[top + n];
         let row = Rect { y: *y, height: 1, ..area };
-        let edge = match node.edge.as_str() {
-            "before" => "↑ ",
-            "after" => "↓ ",
-            _ => "",
+        let label = match node.edge.as_str() {
+            "before" => "↑ ".to_owned(),
+            "after" => "↓ ".to_owned(),
+            edge => format!("{edge} "),
         };
-        let label = if edge.is_empty() { format!("{} ", node.edge) } else { edge.to_owned() };
         let style = if node.kind.is_empty() { theme.lane(node.edge.len()) } else { theme.kind(&node.kind) };
         let title = fit::cut(&node.title, usize::from(row.width).saturating_sub(fit::width(&label)));
         paint::line(buffer, row, &Line::from(vec![Span::styled(label, style), Span::raw(title)]));

@@ -177,7 +177,8 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
         paint::nothing(buffer, list, words, theme);
         return;
     }
-    live.cursor.draw_list(buffer, list, &calls, theme, |call, columns| call_line(state, call, columns));
+    live.cursor
+        .draw_list(buffer, list, calls.len(), theme, |at, columns| call_line(state, calls[at], columns));
     if let Some(call) = calls.get(live.cursor.at) {
         chosen_call(state, call, detail, buffer);
     }
@@ -227,9 +228,7 @@ pub fn call_line(state: &State, call: &Call, columns: usize) -> Line<'static> {
     spans.push(Span::styled(fit::pad_left(&format!("{} ms", call.ms), 8), slow));
     let style = if call.failed { theme.bad() } else { theme.plain() };
     spans.push(Span::styled(format!("  {}", fit::pad(&call.outcome.line(), outcome)), style));
-    let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
-    let arguments = fit::cut(&call.arguments.lines(), columns.saturating_sub(used + 2));
-    spans.push(Span::styled(format!("  {arguments}"), theme.dim()));
+    fit::tail(&mut spans, "  ", &call.arguments.lines(), columns, theme.dim());
     Line::from(spans)
 }
 
@@ -248,9 +247,5 @@ fn chosen_call(state: &State, call: &Call, area: Rect, buffer: &mut Buffer) {
     let outcome = format!("{}  ", call.outcome.line());
     let spans = [(outcome, theme.strong()), (call.arguments.lines(), theme.dim())];
     let lines = fit::wrap(&spans, usize::from(area.width), &[], &[]);
-    for (n, line) in lines.iter().enumerate() {
-        if let Some(row) = paint::row(area, n + 1) {
-            paint::line(buffer, row, line);
-        }
-    }
+    paint::lines(buffer, paint::below(area, 1), &lines);
 }

@@ -174,9 +174,15 @@ fn search(state: &mut State) {
     if let Some(hits) = &mut state.memories.hits {
         hits.asked_more = false;
     }
+    let query = state.memories.query.text().to_owned();
+    ask_search(state, &query, None);
+}
+
+fn ask_search(state: &mut State, query: &str, cursor: Option<String>) {
     let mut question = conditions(state);
-    question["query"] = json!(state.memories.query.text());
+    question["query"] = json!(query);
     question["limit"] = json!(HITS_PAGE);
+    question["cursor"] = json!(cursor);
     state.asks.ask(Slot::Search, Operation::Search, question);
 }
 
@@ -190,11 +196,7 @@ fn want_hits(state: &mut State) {
     }
     hits.asked_more = true;
     let query = hits.query.clone();
-    let mut question = conditions(state);
-    question["query"] = json!(query);
-    question["limit"] = json!(HITS_PAGE);
-    question["cursor"] = json!(cursor);
-    state.asks.ask(Slot::Search, Operation::Search, question);
+    ask_search(state, &query, Some(cursor));
 }
 
 /// Requests the preview of the chosen memory, one at a time.
@@ -605,25 +607,19 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let tall = if memories.hits.is_some() { 2 } else { 1 };
-    let rows = usize::from(area.height) / tall;
-    let top = memories.cursor.top(total, rows);
-    let lines = Rect { width: area.width.saturating_sub(2), ..area };
-    for n in 0..rows.min(total - top) {
-        let Some(first) = paint::row(lines, n * tall) else { break };
-        match memories.row(top + n) {
-            Some(row) => paint::line(buffer, first, &row_line(state, row, usize::from(first.width))),
+    let focus = Some(!memories.typing);
+    memories.cursor.draw_items(buffer, area, (total, tall), (focus, theme), |buffer, at, rows| {
+        let rows = Rect { width: rows.width.saturating_sub(2), ..rows };
+        let (first, second) = paint::split_rows(rows, 1);
+        match memories.row(at) {
+            Some(row) => {
+                paint::line(buffer, first, &row_line(state, row, usize::from(first.width)));
+                paint::text(buffer, second, &format!("    {}", row.preview), theme.dim());
+            }
             None => paint::text(buffer, first, "  ⋯", theme.dim()),
         }
-        if tall == 2
-            && let (Some(second), Some(row)) = (paint::row(lines, n * 2 + 1), memories.row(top + n))
-        {
-            paint::text(buffer, second, &format!("    {}", row.preview), theme.dim());
-        }
-        if top + n == memories.cursor.at {
-            paint::chosen(buffer, first, !memories.typing, theme);
-        }
-    }
-    paint::scrollbar(buffer, area, top * tall, total * tall, theme);
+        first
+    });
 }
 
 fn row_line(state: &State, row: &Row, columns: usize) -> Line<'static> {

@@ -21,6 +21,14 @@ pub fn line(buffer: &mut Buffer, row: Rect, line: &Line<'_>) {
     }
 }
 
+/// Draws lines from the top of an area, as many as fit.
+pub fn lines(buffer: &mut Buffer, area: Rect, lines: &[Line<'_>]) {
+    for (n, shown) in lines.iter().enumerate() {
+        let Some(row) = row(area, n) else { break };
+        line(buffer, row, shown);
+    }
+}
+
 /// Draws a text at the start of a row.
 pub fn text(buffer: &mut Buffer, row: Rect, text: &str, style: Style) {
     line(buffer, row, &Line::styled(fit::cut(text, usize::from(row.width)), style));

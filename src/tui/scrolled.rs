@@ -37,13 +37,8 @@ impl ScrolledText {
     /// Draws the visible part. Returns its first line, and the number of all lines.
     pub fn draw(&self, buffer: &mut Buffer, area: Rect, columns: usize, theme: Theme) -> (usize, usize) {
         let lines = self.lines(columns, theme);
-        let rows = usize::from(area.height);
-        let top = self.scroll.top(lines.len(), rows);
-        for (n, line) in lines.iter().skip(top).take(rows).enumerate() {
-            if let Some(row) = paint::row(area, n) {
-                paint::line(buffer, row, line);
-            }
-        }
+        let top = self.scroll.top(lines.len(), usize::from(area.height));
+        paint::lines(buffer, area, &lines[top..]);
         (top, lines.len())
     }
 
@@ -133,28 +128,44 @@ impl Cursor {
         top
     }
 
-    /// Draws the visible part of a list, an item a row, with the chosen one marked. `line` makes the line of an item
-    /// for a width.
-    pub fn draw_list<T>(
+    /// Draws the visible part of a list of `total` items, each of `tall` rows. `draw` draws the item with a number into
+    /// its rows, of which the last two columns are the scroll bar's, and returns the part to mark if it is the chosen
+    /// one. `focus` says whether keys go to the list; without it, none is marked.
+    pub fn draw_items(
         &self,
         buffer: &mut Buffer,
         area: Rect,
-        items: &[T],
-        theme: Theme,
-        line: impl Fn(&T, usize) -> Line<'static>,
+        (total, tall): (usize, u16),
+        (focus, theme): (Option<bool>, Theme),
+        draw: impl Fn(&mut Buffer, usize, Rect) -> Rect,
     ) {
-        let rows = usize::from(area.height);
-        let top = self.top(items.len(), rows);
-        // The last columns are the scroll bar's.
-        let lines = Rect { width: area.width.saturating_sub(2), ..area };
-        for (n, item) in items.iter().skip(top).take(rows).enumerate() {
-            let Some(row) = paint::row(lines, n) else { break };
-            paint::line(buffer, row, &line(item, usize::from(row.width)));
-            if top + n == self.at {
-                paint::chosen(buffer, row, true, theme);
+        let rows = area.height / tall;
+        let top = self.top(total, usize::from(rows));
+        for (at, n) in (top..total).zip(0..rows) {
+            let drawn = draw(buffer, at, Rect { y: area.y + n * tall, height: tall, ..area });
+            if let Some(focus) = focus.filter(|_| at == self.at) {
+                paint::chosen(buffer, drawn, focus, theme);
             }
         }
-        paint::scrollbar(buffer, area, top, items.len(), theme);
+        let tall = usize::from(tall);
+        paint::scrollbar(buffer, area, top * tall, total * tall, theme);
+    }
+
+    /// Draws a list of `total` items that has the keys, an item a row. `line` makes the line of the item with a number,
+    /// for a width.
+    pub fn draw_list(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        total: usize,
+        theme: Theme,
+        line: impl Fn(usize, usize) -> Line<'static>,
+    ) {
+        self.draw_items(buffer, area, (total, 1), (Some(true), theme), |buffer, at, row| {
+            let row = Rect { width: row.width.saturating_sub(2), ..row };
+            paint::line(buffer, row, &line(at, usize::from(row.width)));
+            row
+        });
     }
 
     /// The number of rows in the last drawing.

@@ -426,40 +426,22 @@ fn want_exchanges(state: &mut State) {
 }
 
 /// The keys of this screen.
-pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
-    match (state.sessions.focus, state.sessions.source) {
-        (Focus::Session, Source::Memory) => &[
-            ("Esc", "back"),
-            ("↑↓", "choose"),
-            ("Enter", "read"),
-            ("g", "graph"),
-            ("f", "what it follows"),
-            ("Space", "scroll"),
-        ],
-        (Focus::Session, Source::Transcripts) => &[
-            ("Esc", "back"),
-            ("↑↓", "choose"),
-            ("Enter", "read"),
-            ("f", "what it follows"),
-            ("Space", "scroll"),
-        ],
-        (Focus::List, Source::Memory) => &[
-            ("↑↓", "choose"),
-            ("Enter", "open"),
-            ("f", "what it follows"),
-            ("p", "project"),
-            ("h", "past sessions"),
-            ("r", "reload"),
-        ],
-        (Focus::List, Source::Transcripts) => &[
-            ("↑↓", "choose"),
-            ("Enter", "open"),
-            ("f", "what it follows"),
-            ("p", "project"),
-            ("h", "those of the memory"),
-            ("r", "reload"),
-        ],
+pub fn keys(state: &State) -> Vec<(&'static str, &'static str)> {
+    let is_memory = state.sessions.source == Source::Memory;
+    if state.sessions.focus == Focus::Session {
+        let mut keys = vec![("Esc", "back"), ("↑↓", "choose"), ("Enter", "read")];
+        keys.extend(is_memory.then_some(("g", "graph")));
+        keys.extend([("f", "what it follows"), ("Space", "scroll")]);
+        return keys;
     }
+    vec![
+        ("↑↓", "choose"),
+        ("Enter", "open"),
+        ("f", "what it follows"),
+        ("p", "project"),
+        ("h", if is_memory { "past sessions" } else { "those of the memory" }),
+        ("r", "reload"),
+    ]
 }
 
 #[cfg(test)]

@@ -134,7 +134,9 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let (list, below) = paint::split_rows(area, (area.height / 2).max(3));
-    works.cursor.draw_list(buffer, list, &works.rows, theme, |piece, columns| line(state, piece, columns));
+    works.cursor.draw_list(buffer, list, works.rows.len(), theme, |at, columns| {
+        line(state, &works.rows[at], columns)
+    });
     works.facts.draw_below_rule(buffer, below, theme);
 }
 
@@ -158,10 +160,6 @@ fn line(state: &State, piece: &Piece, columns: usize) -> Line<'static> {
         spans.push(Span::styled(format!(" {}", fit::pad(&piece.project.line(), 22)), theme.dim()));
     }
     spans.push(Span::styled(fit::pad_left(&piece.seq.to_string(), 6), theme.dim()));
-    let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
-    spans.push(Span::styled(
-        format!("  {}", fit::cut(&piece.title.line(), columns.saturating_sub(used + 2))),
-        theme.strong(),
-    ));
+    fit::tail(&mut spans, "  ", &piece.title.line(), columns, theme.strong());
     Line::from(spans)
 }

@@ -13,12 +13,6 @@ const COMMANDS: &[&str] = &[
     "setup", "unsetup", "hook", "prompt", "uninstall", "upgrade", "completions", "tombstones", "help",
 ];
 
-/// Saves by the command line and returns the id.
-fn save(home: &Home, title: &str, content: &str) -> String {
-    let saved = home.json(&["save", title, content, "--project", "demo"]);
-    saved["id"].as_str().unwrap_or_else(|| panic!("no id in {saved}")).to_owned()
-}
-
 #[test]
 fn every_command_has_help() {
     let home = Home::new();
@@ -40,7 +34,7 @@ fn every_command_has_help() {
 #[test]
 fn a_persons_changes_are_visible_to_agents() {
     let home = Home::new();
-    let id = save(&home, "Written by hand", "A person typed the gannet note.");
+    let id = home.save("Written by hand", "A person typed the gannet note.");
     let mut agent = home.agent();
     assert_eq!(agent.search("gannet"), [id.clone()]);
     let by_agent = agent.save("Written by an agent", "An agent typed the cormorant note.");
@@ -66,7 +60,7 @@ fn a_persons_changes_are_visible_to_agents() {
 #[test]
 fn every_command_prints_text_and_json() {
     let home = Home::new();
-    let id = save(&home, "A memory", "With some content.");
+    let id = home.save("A memory", "With some content.");
     let mut agent = home.agent();
     agent.ok("mem_session_start", json!({"id": "sitting-one"}));
     agent.ok("mem_save_prompt", json!({"content": "Ask the ostrich"}));
@@ -121,7 +115,7 @@ fn content_may_come_from_standard_input() {
 fn a_unique_beginning_of_an_id_is_enough() {
     let home = Home::new();
     let ids: Vec<String> =
-        (0..40).map(|n| format!("Number {n}")).map(|title| save(&home, &title, &title)).collect();
+        (0..40).map(|n| format!("Number {n}")).map(|title| home.save(&title, &title)).collect();
     let id = &ids[0];
     let unique =
         (1..=12).find(|n| ids.iter().filter(|other| other.starts_with(&id[..*n])).count() == 1).unwrap();
@@ -136,7 +130,7 @@ fn a_unique_beginning_of_an_id_is_enough() {
 #[test]
 fn exit_codes_distinguish_errors_from_wrong_usage() {
     let home = Home::new();
-    save(&home, "Something", "Stored.");
+    home.save("Something", "Stored.");
     for args in [
         &["get", "zzzzzzzzzzzz"][..],
         &["get", "no id"],
@@ -161,7 +155,7 @@ fn exit_codes_distinguish_errors_from_wrong_usage() {
 fn a_closed_standard_output_causes_no_panic() {
     let home = Home::new();
     for n in 0..50 {
-        save(&home, &format!("Line {n}"), &"long ".repeat(500));
+        home.save(&format!("Line {n}"), &"long ".repeat(500));
     }
     let mut child = home
         .command()
@@ -186,7 +180,7 @@ fn a_command_leaves_no_session_open() {
             (ended == count).then_some(())
         });
     };
-    save(&home, "One", "By a person.");
+    home.save("One", "By a person.");
     all_ended(1);
     assert_eq!(sessions().len(), 1, "to look on is no session");
 
@@ -194,7 +188,7 @@ fn a_command_leaves_no_session_open() {
     let mut command = home.command();
     command.args(["save", "Two", "In an agent's shell."]).env("CLAUDE_CODE_SESSION_ID", "theirs");
     finish(&mut command).success();
-    save(&home, "Three", "By a person again.");
+    home.save("Three", "By a person again.");
     all_ended(1);
     assert_eq!(sessions().len(), 2, "a person has one session a day and project");
     let theirs = sessions().into_iter().find(|one| one["id"] == "theirs").unwrap();
@@ -222,7 +216,7 @@ fn dead_letters_are_listed_before_waiting_jobs() {
 #[test]
 fn an_explained_search_names_its_hits() {
     let home = Home::new();
-    let id = save(&home, "The heron stands", "In the reeds.");
+    let id = home.save("The heron stands", "In the reeds.");
     for query in ["heron", "the"] {
         let shown = home.run(&["search", query, "--explain", "--project", "demo"]).success();
         assert!(!shown.contains("-0"), "{query}: {shown}");
@@ -235,7 +229,7 @@ fn an_explained_search_names_its_hits() {
 #[test]
 fn a_terminal_of_unknown_size_still_shows_text() {
     let home = Home::new();
-    save(&home, "Whole words", "First.");
+    home.save("Whole words", "First.");
     let folder = home.folder("seen");
     let seen = folder.join("seen");
     let inside =

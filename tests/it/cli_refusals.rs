@@ -2,10 +2,6 @@
 
 use crate::support::Home;
 
-fn save(home: &Home, title: &str, content: &str) -> String {
-    home.json(&["save", title, content, "--project", "demo"])["id"].as_str().unwrap().to_owned()
-}
-
 #[test]
 fn a_missing_backup_is_named_before_the_daemon_is_asked() {
     let home = Home::new();
@@ -46,7 +42,7 @@ fn a_number_beyond_its_bound_is_refused_and_the_bound_is_named() {
         let stderr = &refused.stderr;
         assert!(stderr.contains(bound) && stderr.contains(args[args.len() - 1]), "{args:?}: {stderr}");
     }
-    save(&home, "One", "First.");
+    home.save("One", "First.");
     home.run(&["list", "--limit", "500"]).success();
     home.run(&["search", "first", "--limit", "50"]).success();
 }
@@ -64,7 +60,7 @@ fn a_memory_without_content_is_refused_with_what_to_do() {
 #[test]
 fn nothing_is_destroyed_without_confirmation() {
     let home = Home::new();
-    let id = save(&home, "Kept", "The ibis stays.");
+    let id = home.save("Kept", "The ibis stays.");
     let destroying = [
         &["delete", &id, "--hard"][..],
         &["projects", "merge", "demo", "other"],
@@ -83,7 +79,7 @@ fn nothing_is_destroyed_without_confirmation() {
 #[test]
 fn an_unknown_project_cannot_be_merged() {
     let home = Home::new();
-    save(&home, "One", "First.");
+    home.save("One", "First.");
     let refused = home.run(&["projects", "merge", "demmo", "demo", "--yes"]);
     assert_eq!(refused.code(), 1, "{refused:?}");
     assert!(refused.stderr.contains("demmo") && refused.stderr.contains("cerebro projects"), "{refused:?}");
@@ -94,7 +90,7 @@ fn an_unknown_project_cannot_be_merged() {
 #[test]
 fn an_empty_value_chooses_nothing() {
     let home = Home::new();
-    let id = save(&home, "Kept", "The ibis stays.");
+    let id = home.save("Kept", "The ibis stays.");
     for (args, name) in [
         (&["delete", "--tag", "", "--all-projects", "--hard", "--yes"][..], "--tag"),
         (&["delete", "--session", "", "--yes"], "--session"),
@@ -142,7 +138,7 @@ fn a_wait_for_a_worker_without_a_model_ends_with_the_reason() {
 #[test]
 fn a_refused_argument_has_the_name_that_was_typed() {
     let home = Home::new();
-    let id = save(&home, "One", "First.");
+    let id = home.save("One", "First.");
     let (long, wide) = ("x".repeat(301), "y".repeat(200));
     for (args, words) in [
         (&["search", "x", "--since", "blah"][..], "error: --since `blah`: it must be a date"),
@@ -183,7 +179,7 @@ fn a_refused_argument_has_the_name_that_was_typed() {
 #[test]
 fn restore_says_what_it_takes() {
     let home = Home::new();
-    save(&home, "One", "First.");
+    home.save("One", "First.");
     for args in [&["restore", "NOSUCH"][..], &["restore", "no-such", "none.surql.zst"]] {
         let refused = home.run(args);
         assert_eq!(refused.code(), 1, "{refused:?}");

@@ -11,7 +11,8 @@ fn exchange(seq: u32) -> String {
     ExchangeId::of("claude-code", &SessionId::parse("s-1").unwrap(), seq).to_string()
 }
 
-fn config(llm: &Provider, enabled: bool, more: &str) -> String {
+/// Settings with this chat model, and none for vectors.
+pub fn config(llm: &Provider, enabled: bool, more: &str) -> String {
     format!(
         "[distil]\nenabled = {enabled}\nidle = \"0\"\nmin_prompts = 2\n{more}\n[distil.model]\nprovider = \"openai\"\n\
          model = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"2s\"\n[embeddings]\nprovider = \"none\"\n",

@@ -4,13 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Home, Value, files, json};
-
-fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
-    let path = folder.join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
+use crate::support::{Home, Value, files, json, write};
 
 const GUIDE: &str = "# Kestrel guide\n\nAbout it.\n\n## Set up\n\nRun `kestrel init` with the amber flag.\n\n## Use\n\n\
                      The heron is fed at noon.\n";

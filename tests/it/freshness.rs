@@ -3,15 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Agent, Home, Repository, Value, finish, json, wait_for};
+use crate::support::{Agent, Home, Repository, Value, finish, json, wait_for, write};
 
 const CODE: &str = "pub fn parse_line(text: &str) -> usize {\n    text.len()\n}\n\npub fn other() {}\n";
-
-fn write(repository: &Path, path: &str, text: &str) {
-    let file = repository.join(path);
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, text).unwrap();
-}
 
 /// A repository with one source file, its origin named so that every checkout of it is one project.
 fn repository(home: &Home, name: &str) -> Repository {
@@ -58,9 +52,9 @@ fn a_hit_reports_changes_of_the_code_that_it_names() {
     );
     assert_eq!(hit(&mut agent, "counted bytes", &id)["stale"], Value::Null);
 
-    write(repository.path(), "src/line.rs", &CODE.replace("pub fn other() {}", "pub fn other() { 1; }"));
+    write(repository.path(), "src/line.rs", CODE.replace("pub fn other() {}", "pub fn other() { 1; }"));
     assert_eq!(agent.get(&id)["stale"], Value::Null, "another function changed");
-    write(repository.path(), "src/line.rs", &CODE.replace("text.len()", "text.chars().count()"));
+    write(repository.path(), "src/line.rs", CODE.replace("text.len()", "text.chars().count()"));
     wait_for_mark(&mut agent, "counted bytes", &id, Some("changed src/line.rs:parse_line"));
     let found = agent.ok("mem_search", json!({"query": "counted bytes"}));
     found.assert_in_both(&["changed src/line.rs:parse_line"]);
@@ -78,7 +72,7 @@ fn each_agent_is_shown_its_own_checkout() {
     let main = repository(&home, "main");
     let other = home.folder("trees").join("branch");
     main.worktree(&other);
-    write(&other, "src/line.rs", &CODE.replace("text.len()", "0"));
+    write(&other, "src/line.rs", CODE.replace("text.len()", "0"));
     let mut here = at(&home, &main.path().join("src"));
     let mut there = at(&home, &other);
     let id = save(&mut here, "Where lines are read", "See `parse_line` of src/line.rs.", 1);
@@ -99,7 +93,7 @@ fn an_anchor_to_a_file_is_fresh_or_gone_and_verifying_renews_it() {
     let plan = save(&mut agent, "The plan", "It stands in docs/plan.md.", 1);
     let code = save(&mut agent, "The parser", "`parse_line` in src/line.rs is fast.", 1);
     write(repository.path(), "docs/plan.md", "Second.");
-    write(repository.path(), "src/line.rs", &CODE.replace("text.len()", "text.bytes().count()"));
+    write(repository.path(), "src/line.rs", CODE.replace("text.len()", "text.bytes().count()"));
     wait_for_mark(&mut agent, "parser fast", &code, Some("changed src/line.rs:parse_line"));
     assert_eq!(hit(&mut agent, "plan", &plan)["stale"], Value::Null);
     fs::remove_file(repository.path().join("docs/plan.md")).unwrap();
@@ -131,7 +125,7 @@ fn contexts_and_commands_mark_what_is_stale_in_the_callers_folder() {
     let repository = repository(&home, "main");
     let mut agent = at(&home, repository.path());
     let id = save(&mut agent, "Bytes are counted", "parse_line in src/line.rs counts bytes.", 1);
-    write(repository.path(), "src/line.rs", &CODE.replace("text.len()", "text.chars().count()"));
+    write(repository.path(), "src/line.rs", CODE.replace("text.len()", "text.chars().count()"));
     let mark = "stale changed src/line.rs:parse_line";
     wait_for("the mark in the context", || {
         agent.ok("mem_context", json!({})).text.contains(mark).then_some(())

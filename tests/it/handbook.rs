@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use cerebro_core::domain::{ExchangeId, SessionId};
 
+use crate::distil::config;
 use crate::support::transcripts::Claude;
 use crate::support::{Home, Provider, Scene, Screens, Value, http::Request, json, wait_for};
 
@@ -63,11 +64,7 @@ fn model(mut arrange: impl FnMut(&[Value]) -> Scene + Send + 'static) -> Provide
 
 /// A home in which the sessions were distilled.
 fn distilled(llm: &Provider, more: &str) -> Home {
-    let home = Home::with_config(&format!(
-        "[distil]\nenabled = true\nidle = \"0\"\nmin_prompts = 2\n{more}\n[distil.model]\nprovider = \"openai\"\n\
-         model = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"2s\"\n[embeddings]\nprovider = \"none\"\n",
-        llm.address()
-    ));
+    let home = Home::with_config(&config(llm, true, more));
     for (session, prompt) in PROMPTS.iter().enumerate() {
         Claude::new(&format!("s-{session}"), &home.work())
             .turn(prompt, "Done.")

@@ -115,6 +115,26 @@ fn two_homes_give_a_persons_file_back_to_the_byte() {
 }
 
 #[test]
+fn no_entry_is_left_of_two_homes_that_are_undone_in_the_order_of_their_setup() {
+    for (agent, file, keys) in AGENTS {
+        let home = Home::new();
+        let servers = keys[0];
+        let text = if file.ends_with(".toml") {
+            format!("[{servers}.other]\ncommand = \"o\"\n")
+        } else {
+            json!({servers: {"other": {"command": "o"}}}).to_string()
+        };
+        let path = home.write(file, &text);
+        elsewhere(&home, &["setup", agent, "--allow"]).success();
+        home.run(&["setup", agent, "--allow"]).success();
+        elsewhere(&home, &["unsetup", agent]).success();
+        home.run(&["unsetup", agent]).success();
+        let left = fs::read_to_string(&path).unwrap();
+        assert!(left.contains("other") && !left.contains("cerebro"), "{agent}: {left}");
+    }
+}
+
+#[test]
 fn what_an_earlier_build_set_up_is_undone_to_the_byte() {
     for is_renewed in [false, true] {
         let home = Home::new();
@@ -186,6 +206,24 @@ fn a_hook_of_another_tool_stays() {
         lose_record(&home, agent);
         home.run(&["unsetup", agent]).success();
         assert_eq!(hooks(), [own], "{agent}");
+    }
+}
+
+#[test]
+fn an_agent_is_set_up_in_the_folder_that_its_variable_names() {
+    for (agent, variable, file) in [
+        ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
+        ("codex", "CODEX_HOME", "config.toml"),
+        ("gemini-cli", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+    ] {
+        let home = Home::new();
+        let moved = home.folder("moved");
+        let run = |words: &[&str]| finish(home.command().env(variable, &moved).args(words)).success();
+        run(&["setup", agent]);
+        assert!(fs::read_to_string(moved.join(file)).unwrap().contains("cerebro"), "{agent}");
+        assert!(tree(&home.user()).is_empty(), "{agent}");
+        run(&["unsetup", agent]);
+        assert!(tree(&moved).is_empty(), "{agent}");
     }
 }
 

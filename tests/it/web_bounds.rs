@@ -1,5 +1,6 @@
 //! `cerebro web`: every page is bounded, whatever is stored, and a link leads to the rest of each text.
 
+use crate::hooks::report;
 use crate::support::{Browser, Home, Value, alter, json};
 
 /// Largest page, in bytes.
@@ -183,4 +184,33 @@ fn every_session_of_the_live_page_can_be_looked_at() {
         let id = href.split('"').next().unwrap();
         assert_eq!(browser.get(&format!("/sessions/{id}")).status, 200, "{id}");
     }
+}
+
+#[test]
+fn pages_of_work_neither_skip_nor_repeat_what_was_active_at_one_moment() {
+    let home = Home::new();
+    home.run(&["list"]).success();
+    report(&home, "codex", "UserPromptSubmit", "s-1", json!({ "prompt": "Mend the pier" }));
+    let lines = home.export();
+    let work = lines.iter().find(|line| line["kind"] == "work").unwrap();
+    let copy = |n: u8| {
+        let mut copy = work.clone();
+        copy["id"] = json!(format!("aaaaaaaaaa{}{}", char::from(b'a' + n / 8), char::from(b'a' + n % 8)));
+        copy.to_string() + "\n"
+    };
+    let other = Home::new();
+    other.import_text(&format!("{}\n{}", lines[0], (0..40).map(copy).collect::<String>())).success();
+    let browser = Browser::open(&other);
+    let (mut shown, mut next) = (Vec::new(), Some("/work".to_owned()));
+    while let Some(page) = next {
+        let body = browser.read(&page).body;
+        let links =
+            body.split("href=\"/work/").skip(1).map(|link| link.split('"').next().unwrap().to_owned());
+        shown.extend(links);
+        assert!(shown.len() <= 40, "{shown:?}");
+        next = link(&body, ">Older");
+    }
+    shown.sort();
+    shown.dedup();
+    assert_eq!(shown.len(), 40, "{shown:?}");
 }

@@ -125,7 +125,7 @@ pub use tombstone::{OutdatedText, SaidText, TextTombstones, Tombstone, Tombstone
 pub use topic::{Topic, Topics};
 pub use transaction::{Committed, Decision, Write};
 pub use vector::{StoredVector, Vectors};
-pub use work::{StoredEvent, StoredWork, Stray, WorkList, Works};
+pub use work::{StoredEvent, StoredWork, Stray, WorkList, WorkPlace, Works};
 pub use worker::Worker;
 
 use cerebro_core::{domain::Timestamp, sync::Cached};

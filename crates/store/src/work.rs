@@ -74,6 +74,10 @@ pub struct StoredWork {
     pub sealed: u64,
 }
 
+/// A place in the list of work, the latest activity first: before a moment, or at that moment and after the piece of
+/// work listed there. So pages neither skip nor repeat any.
+pub type WorkPlace = (Timestamp, Option<WorkId>);
+
 /// The pieces of work of one answer whose rows can be read. An unreadable row does not hold up the others;
 /// verifying the journal reports it.
 #[derive(Debug, Clone, PartialEq)]
@@ -528,36 +532,44 @@ impl<'a> Works<'a> {
         Ok(one(self.select(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
     }
 
-    /// The pieces of work of a project (of all, when `None`) that were active last before a moment, newest first:
-    /// either the closed ones or the open ones.
+    /// The pieces of work of a project (of all, when `None`) that were active last, newest first: either the closed ones or
+    /// the open ones.
     pub async fn latest(
         self,
         live: bool,
         project: Option<&Project>,
-        before: Timestamp,
+        limit: usize,
+    ) -> Result<WorkList, StoreError> {
+        self.latest_from(live, project, (Timestamp::MAX, None), limit).await
+    }
+
+    /// The same from a place in the list on.
+    async fn latest_from(
+        self,
+        live: bool,
+        project: Option<&Project>,
+        (before, after): WorkPlace,
         limit: usize,
     ) -> Result<WorkList, StoreError> {
         let vars = Vars::new().with("live", live).at("before", before).limit(limit);
-        let rows = match project {
-            Some(project) => {
-                self.0.values(WORK, statement::WORK_LATEST, vars.with("project", project.as_str())).await?
-            }
-            None => self.0.values(WORK, statement::WORK_LATEST_EVERYWHERE, vars).await?,
-        };
-        Ok(WorkList::of(rows, limit))
+        let vars = vars.with("after", after.as_ref().map(work_record));
+        let (statement, vars) =
+            vars.about(project, statement::WORK_LATEST, statement::WORK_LATEST_EVERYWHERE);
+        Ok(WorkList::of(self.0.values(WORK, statement, vars).await?, limit))
     }
 
-    /// The same by pages, each of at most `limit`: `before` moves on with each, and is `None` after the last one.
+    /// The same by pages, each of at most `limit`: the place moves on with each, and is `None` after the last one.
     pub async fn latest_page(
         self,
         live: bool,
         project: Option<&Project>,
-        before: &mut Option<Timestamp>,
+        place: &mut Option<WorkPlace>,
         limit: usize,
     ) -> Result<Option<Vec<StoredWork>>, StoreError> {
-        let Some(moment) = *before else { return Ok(None) };
-        let page = self.latest(live, project, moment, limit).await?;
-        *before = page.readable.last().filter(|_| !page.is_last).map(|last| last.work.active_at);
+        let Some(from) = *place else { return Ok(None) };
+        let page = self.latest_from(live, project, from, limit).await?;
+        let last = page.readable.last().filter(|_| !page.is_last);
+        *place = last.map(|last| (last.work.active_at, Some(last.work.id)));
         Ok(Some(page.readable))
     }
 

@@ -86,7 +86,7 @@ pub struct OneArgs {
 
 #[derive(Debug, Args)]
 pub struct ManyArgs {
-    /// The id that `review` lists, or its first characters; may be given several times
+    /// The ids that `review` lists, or their first characters
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 }

@@ -45,7 +45,7 @@ struct WaitArgs {
     wait: bool,
 }
 
-/// List jobs that wait or were given up, or retry the latter
+/// List the worker's jobs, or retry those that were given up
 #[derive(Debug, Args)]
 pub struct JobsArgs {
     #[command(subcommand)]

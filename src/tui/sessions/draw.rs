@@ -53,27 +53,18 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
         paint::nothing(buffer, area, words, theme);
         return;
     }
-    let rows = usize::from(area.height) / 2;
-    let top = sessions.cursor.top(sessions.rows.len(), rows);
-    for n in 0..rows.min(sessions.rows.len() - top) {
-        let at = top + n;
+    let focus = Some(sessions.focus == Focus::List);
+    sessions.cursor.draw_items(buffer, area, (sessions.rows.len(), 2), (focus, theme), |buffer, at, rows| {
         let session = &sessions.rows[at];
-        let (Some(first), Some(second)) = (paint::row(area, n * 2), paint::row(area, n * 2 + 1)) else {
-            break;
-        };
-        let width = first.width.saturating_sub(2);
-        let lanes = &sessions.lanes[at];
-        let used = draw_lanes(state, lanes, session, first, buffer);
-        let cell = |row: Rect| Rect { x: row.x + used, width: width.saturating_sub(used), ..row };
-        paint::line(buffer, cell(first), &head_line(state, session, usize::from(cell(first).width)));
+        let used = draw_lanes(state, &sessions.lanes[at], session, rows, buffer);
+        let cell = Rect { x: rows.x + used, width: rows.width.saturating_sub(used + 2), ..rows };
+        let (first, second) = paint::split_rows(cell, 1);
+        paint::line(buffer, first, &head_line(state, session, usize::from(cell.width)));
         let headline = session.headline();
         let headline = if headline.is_empty() { untitled.to_owned() } else { headline };
-        paint::text(buffer, cell(second), &headline, theme.dim());
-        if at == sessions.cursor.at {
-            paint::chosen(buffer, cell(first), sessions.focus == Focus::List, theme);
-        }
-    }
-    paint::scrollbar(buffer, area, top * 2, sessions.rows.len() * 2, theme);
+        paint::text(buffer, second, &headline, theme.dim());
+        first
+    });
 }
 
 /// Draws the lanes before a session's two rows. Returns how many columns they take.
@@ -108,9 +99,7 @@ fn head_line(state: &State, session: &Session, columns: usize) -> Line<'static> 
         Span::styled(format!(" {}", fit::pad(&lasting(state, session), 8)), theme.dim()),
         Span::styled(fit::pad(&session.agent, 16), theme.strong()),
     ];
-    let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
-    let project = fit::cut(&session.project, columns.saturating_sub(used + 1));
-    spans.push(Span::styled(format!(" {project}"), theme.dim()));
+    fit::tail(&mut spans, " ", &session.project, columns, theme.dim());
     Line::from(spans)
 }
 
@@ -173,10 +162,9 @@ fn entries(state: &State, detail: &SessionDetail, area: Rect, buffer: &mut Buffe
         paint::text(buffer, area, words, theme.dim());
         return;
     }
-    let rows = usize::from(area.height);
-    let top = detail.cursor.top(detail.entries.len(), rows);
-    for (n, entry) in detail.entries.iter().skip(top).take(rows).enumerate() {
-        let Some(row) = paint::row(area, n) else { break };
+    let focus = (state.sessions.focus == Focus::Session).then_some(true);
+    detail.cursor.draw_items(buffer, area, (detail.entries.len(), 1), (focus, theme), |buffer, at, row| {
+        let entry = &detail.entries[at];
         let kind = line(entry.memory_type.as_ref());
         let (mark, kind) = match (entry.is_memory(), kind.as_str()) {
             (true, kind) => ("●", kind),
@@ -191,9 +179,6 @@ fn entries(state: &State, detail: &SessionDetail, area: Rect, buffer: &mut Buffe
             Span::raw(format!(" {title}")),
         ];
         paint::line(buffer, row, &Line::from(spans));
-        if top + n == detail.cursor.at && state.sessions.focus == Focus::Session {
-            paint::chosen(buffer, row, true, theme);
-        }
-    }
-    paint::scrollbar(buffer, area, top, detail.entries.len(), theme);
+        row
+    });
 }

@@ -21,5 +21,5 @@ pub(in crate::web) async fn change(
     shared.backend.change(operation, json!({ "id": id })).await?;
     // Returns to the list of pairs, if the form is in that list.
     let place = pairs::back(&form).unwrap_or_else(|| link::memory(&id));
-    Ok(Redirect::to(&link::with_query(&place, &[("done", done)])).into_response())
+    Ok(returned(&place, done))
 }

@@ -32,14 +32,13 @@ struct Line {
 impl Line {
     fn of(document: &Document, locale: &Locale) -> Self {
         let (title, path) = (document.title.line(), document.path.line());
-        let passages = usize::try_from(document.chunks).unwrap_or(usize::MAX);
         Self {
             href: link::document(&document.id.line()),
             title: super::titled(if title.is_empty() { &path } else { &title }),
             path: byte_budget::cut(&path, FACT_BYTES_MAX).into_owned(),
             project: named(&document.project.line()),
             format: document.format.line(),
-            passages: counted(locale, passages, "passage", "passages"),
+            passages: counted(locale, document.chunks, "passage", "passages"),
             size: locale.bytes(document.bytes),
             removed: document.removed,
             cut: document.cut,
@@ -142,5 +141,5 @@ pub(in crate::web) async fn ask(Path(id): Path<String>, Asked { shared, locale, 
 
 pub(in crate::web) async fn forget(State(shared): State<Shared>, Path(id): Path<String>, _: Posted) -> Page {
     shared.backend.change_and_read(of::DocumentForget, json!({ "id": id })).await.map_err(Failure::absent)?;
-    Ok(Redirect::to("/documents?done=forgotten").into_response())
+    Ok(returned("/documents", "forgotten"))
 }

@@ -154,9 +154,7 @@ pub(in crate::web) async fn save(State(shared): State<Shared>, Path(id): Path<St
         Ok(answer) => {
             let is_whole = answer.ignored.is_empty();
             let done = if is_whole { answer.outcome.line() } else { "updated-without".to_owned() };
-            return Ok(
-                Redirect::to(&link::with_query(&link::memory(&id), &[("done", &done)])).into_response()
-            );
+            return Ok(returned(&link::memory(&id), &done));
         }
         Err(refused) => refused,
     };

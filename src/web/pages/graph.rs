@@ -169,8 +169,11 @@ pub(in crate::web) async fn entity(Asked { shared, locale, parts }: Asked) -> Pa
     let own = answer.project.line();
     let beside = |entity: &Beside| {
         let name = entity.name.line();
-        let count = usize::try_from(entity.memories).unwrap_or(usize::MAX);
-        (super::named(&name), counted(&locale, count, "memory", "memories"), link::entity(&name, &own))
+        (
+            super::named(&name),
+            counted(&locale, entity.memories, "memory", "memories"),
+            link::entity(&name, &own),
+        )
     };
     let head = Head {
         around: "What names",

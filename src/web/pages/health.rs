@@ -93,5 +93,5 @@ pub(in crate::web) async fn worker(State(shared): State<Shared>, form: Posted) -
         _ => return Err(Failure::nothing()),
     };
     shared.backend.change(operation, json!({})).await?;
-    Ok(Redirect::to(&format!("/health?done={done}")).into_response())
+    Ok(returned("/health", done))
 }

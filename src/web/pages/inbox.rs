@@ -110,13 +110,12 @@ pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page
 
 /// A sentence about what distilling did today.
 fn standing(status: &Status, locale: &Locale) -> String {
-    let requests = usize::try_from(status.requests_today).unwrap_or(usize::MAX);
     format!(
         "{}: {} of {} tokens today, in {}",
         status.state.line(),
         locale.count(status.tokens_today),
         locale.count(status.tokens_per_day),
-        counted(locale, requests, "request", "requests")
+        counted(locale, status.requests_today, "request", "requests")
     )
 }
 
@@ -132,5 +131,5 @@ pub(in crate::web) async fn decide(
         _ => return Err(Failure::nothing()),
     };
     shared.backend.change(operation, json!({ "id": id })).await.map_err(Failure::absent)?;
-    Ok(Redirect::to(&link::with_query("/inbox", &[("done", done)])).into_response())
+    Ok(returned("/inbox", done))
 }

@@ -98,10 +98,7 @@ pub(in crate::web) async fn save(State(shared): State<Shared>, form: Posted) -> 
     });
     let (status, problem) = if is_as_read {
         match shared.backend.change(Operation::Update, question).await {
-            Ok(_) => {
-                let done = link::with_query(&link::memory(&first), &[("done", "joined")]);
-                return Ok(Redirect::to(&done).into_response());
-            }
+            Ok(_) => return Ok(returned(&link::memory(&first), "joined")),
             Err(refused) => (refused.status(), refused.words().to_owned()),
         }
     } else {

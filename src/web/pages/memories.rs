@@ -82,7 +82,8 @@ fn listed(answer: &Listed, filter: &Filter, locale: &Locale) -> Found {
         (_, true) => "archived ",
         _ => "",
     };
-    let memories = |count| counted(locale, count, &format!("{kind}memory"), &format!("{kind}memories"));
+    let memories =
+        |count: usize| counted(locale, count as u64, &format!("{kind}memory"), &format!("{kind}memories"));
     let number = |number: usize| locale.count(number as u64);
     let said = match total {
         Some(total) if total > items.len() && !items.is_empty() => {
@@ -138,7 +139,9 @@ fn hits(answer: &search::Found, filter: &Filter, locale: &Locale) -> Found {
         (format!("{} better in {project}", locale.count(other.hits)), there.at(0, ""))
     });
     Found {
-        said: format!("{}. {words}", counted(locale, items.len(), "hit", "hits")).trim_end().to_owned(),
+        said: format!("{}. {words}", counted(locale, items.len() as u64, "hit", "hits"))
+            .trim_end()
+            .to_owned(),
         matched,
         elsewhere: elsewhere.collect(),
         pager: Pager::of("list")

@@ -26,7 +26,7 @@ use std::{collections::HashMap, sync::Arc};
 use axum::{
     extract::{FromRequestParts, Query, rejection::QueryRejection},
     http::request::Parts,
-    response::Response,
+    response::{IntoResponse, Redirect, Response},
 };
 use serde_json::{Value, json};
 
@@ -61,6 +61,11 @@ impl FromRequestParts<Shared> for Asked {
         let Query(parts) = Query::from_request_parts(parts, shared).await?;
         Ok(Self { shared: Arc::clone(shared), locale, parts })
     }
+}
+
+/// Sends the browser to a page that notes a finished change, by its word.
+fn returned(place: &str, done: &str) -> Response {
+    Redirect::to(&link::with_query(place, &[("done", done)])).into_response()
 }
 
 /// Arguments for one project, or for all projects if the name is empty.
@@ -181,6 +186,6 @@ fn known_projects(counts: &Counts) -> Vec<String> {
 }
 
 /// A count with its noun.
-fn counted(locale: &Locale, number: usize, one: &str, many: &str) -> String {
-    format!("{} {}", locale.count(number as u64), if number == 1 { one } else { many })
+fn counted(locale: &Locale, number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", locale.count(number), if number == 1 { one } else { many })
 }

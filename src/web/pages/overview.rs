@@ -102,7 +102,7 @@ pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page
     let agent = |client: &Client| Agent {
         name: if client.agent.is_empty() { "silent so far".to_owned() } else { client.agent.line() },
         project: super::named(&client.project.line()),
-        calls: super::counted(&locale, usize::try_from(client.calls).unwrap_or(usize::MAX), "call", "calls"),
+        calls: super::counted(&locale, client.calls, "call", "calls"),
         last: locale.clock(client.last_at.as_ref().and_then(Text::moment)),
     };
     let project = |known: &Project| {

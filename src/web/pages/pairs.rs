@@ -145,6 +145,5 @@ pub(in crate::web) async fn replace(State(shared): State<Shared>, form: Posted) 
 }
 
 fn decided(form: &Posted, done: &str) -> Response {
-    let place = back(form).unwrap_or_else(|| place(false).to_owned());
-    Redirect::to(&link::with_query(&place, &[("done", done)])).into_response()
+    returned(&back(form).unwrap_or_else(|| place(false).to_owned()), done)
 }

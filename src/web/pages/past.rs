@@ -30,13 +30,12 @@ struct Line {
 impl Line {
     fn of(past: &Past, locale: &Locale) -> Self {
         let session = &past.session;
-        let count = usize::try_from(past.exchanges).unwrap_or(usize::MAX);
         Self {
             href: link::past(&session.id),
             title: super::titled(&session.headline()),
             project: super::named(&session.project),
             agent: super::named(&session.agent),
-            exchanges: counted(locale, count, "exchange", "exchanges"),
+            exchanges: counted(locale, past.exchanges, "exchange", "exchanges"),
             automated: past.automated,
             started: locale.moment(session.started_at),
             ended: locale.moment(session.ended_at),
@@ -178,7 +177,7 @@ fn did(exchange: &Exchange, locale: &Locale) -> String {
         (failed, "failed", "failed"),
     ];
     let present = counts.into_iter().filter(|(count, ..)| *count > 0);
-    present.map(|(count, one, many)| counted(locale, count, one, many)).collect::<Vec<_>>().join(", ")
+    present.map(|(count, one, many)| counted(locale, count as u64, one, many)).collect::<Vec<_>>().join(", ")
 }
 
 pub(in crate::web) async fn exchange(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {

@@ -7,7 +7,7 @@ pub(super) use axum::{
 };
 pub(super) use serde_json::json;
 
-pub(super) use super::{Asked, Page};
+pub(super) use super::{Asked, Page, returned};
 pub(super) use crate::answer::of;
 pub(super) use crate::web::{
     Shared,

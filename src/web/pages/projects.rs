@@ -92,7 +92,7 @@ pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page
     Ok(shell::ok(&ProjectsPage {
         shell: Shell::titled("Projects", "/projects").done(parts.get("done")),
         is_counted: counts.at.is_some(),
-        said: counted(&locale, all, "project", "projects"),
+        said: counted(&locale, all as u64, "project", "projects"),
         lines,
         pager: Pager::of("list")
             .first("First", (from > 0).then(|| "/projects".to_owned()))
@@ -121,8 +121,7 @@ pub(in crate::web) async fn ask(Asked { shared, locale, parts }: Asked) -> Page 
     let Some(project) = found else {
         return Err(unfit(format!("There is nothing of project {}.", crate::view::clean_line(&from))));
     };
-    let words =
-        |number: u64, one, many| counted(&locale, usize::try_from(number).unwrap_or(usize::MAX), one, many);
+    let words = |number, one, many| counted(&locale, number, one, many);
     Ok(shell::ok(&MergePage {
         shell: Shell::titled("Merge projects", "/projects").token(shared.access.token()),
         moved: format!(

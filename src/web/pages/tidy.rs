@@ -200,5 +200,5 @@ pub(in crate::web) async fn carry_out(
         _ => return Err(Failure::nothing()),
     };
     shared.backend.change(operation, json!({ "id": id })).await?;
-    Ok(Redirect::to(&link::with_query(&link::cycle(&id), &[("done", done)])).into_response())
+    Ok(returned(&link::cycle(&id), done))
 }

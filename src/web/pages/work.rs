@@ -25,7 +25,6 @@ struct Line {
 
 impl Line {
     fn of(piece: &Piece, locale: &Locale) -> Self {
-        let events = usize::try_from(piece.seq).unwrap_or(usize::MAX);
         Self {
             href: link::work(&piece.work.line()),
             title: super::titled(&piece.title.line()),
@@ -34,7 +33,7 @@ impl Line {
             held: piece.holder.is_some(),
             agent: super::named(&piece.agent.line()),
             project: super::named(&piece.project.line()),
-            events: counted(locale, events, "event", "events"),
+            events: counted(locale, piece.seq, "event", "events"),
             active: locale.moment(piece.active_at.moment()),
         }
     }
@@ -65,21 +64,24 @@ struct WorkPage {
 pub(in crate::web) async fn list(Asked { shared, locale, parts }: Asked) -> Page {
     let all = super::is_on(&parts, "all")?;
     let before = super::value::<jiff::Timestamp>(&parts, "before")?.map(|before| before.to_string());
+    let after = super::part(&parts, "after");
     let question = json!({
-        "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before,
+        "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before, "after": after,
     });
     let answer = shared.backend.read(of::WorkList, question).await?;
-    let is_full = answer.works.len() == PAGE;
-    let oldest = answer.works.last().and_then(|piece| piece.active_at.moment()).filter(|_| is_full);
-    let at =
-        |before: &str| link::with_query("/work", &[("all", if all { "1" } else { "" }), ("before", before)]);
+    let last = answer.works.last().filter(|_| answer.works.len() == PAGE);
+    let oldest = last.and_then(|piece| Some((piece.active_at.moment()?.to_string(), piece.work.line())));
+    let at = |before: &str, after: &str| {
+        let all = if all { "1" } else { "" };
+        link::with_query("/work", &[("all", all), ("before", before), ("after", after)])
+    };
     Ok(shell::ok(&ListPage {
         shell: Shell::titled("Work", "/work"),
         works: answer.works.iter().map(|piece| Line::of(piece, &locale)).collect(),
         nothing: view::no_work(&answer),
         pager: Pager::of("list")
-            .first("Newest", before.map(|_| at("")))
-            .next("Older", oldest.map(|oldest| at(&oldest.to_string()))),
+            .first("Newest", before.map(|_| at("", "")))
+            .next("Older", oldest.map(|(oldest, last)| at(&oldest, &last))),
         all,
     }))
 }

@@ -30,6 +30,14 @@ pub fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     found
 }
 
+/// Writes a file below a folder, with the folders on the way. Returns its path.
+pub fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path
+}
+
 /// A data folder, a `$HOME` and a work folder of their own; what runs on them ends with it.
 pub struct Home {
     root: TempDir,
@@ -152,10 +160,7 @@ impl Home {
 
     /// Writes a file of the user, below `$HOME`. Returns its path.
     pub fn write(&self, file: &str, text: &str) -> PathBuf {
-        let path = self.user().join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
+        write(&self.user(), file, text)
     }
 
     /// The working folder of processes: outside any repository.
@@ -196,6 +201,12 @@ impl Home {
     /// Runs one command with `--json` that must succeed.
     pub fn json(&self, args: &[&str]) -> Value {
         finish(self.command().args(args).arg("--json")).json()
+    }
+
+    /// Saves a memory of project `demo` by the command line. Returns its id.
+    pub fn save(&self, title: &str, content: &str) -> String {
+        let saved = self.json(&["save", title, content, "--project", "demo"]);
+        saved["id"].as_str().unwrap_or_else(|| panic!("no id in {saved}")).to_owned()
     }
 
     /// How to start an agent here.

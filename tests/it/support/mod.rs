@@ -31,7 +31,7 @@ pub use browser::Browser;
 pub use disk::Disk;
 pub use faulty_disk::FaultyDisk;
 pub use faulty_provider::{Behavior, FaultyProvider};
-pub use home::{Finished, Home, finish, kill, tree};
+pub use home::{Finished, Home, finish, kill, tree, write};
 pub use import::memory_line;
 pub use model::{library, model_files, model_folder, model_home};
 pub use network::{Watch, internet_sockets};

@@ -149,9 +149,9 @@ impl Journal {
 
     /// Counts open pieces of work by their state. It reads rows only and folds nothing.
     pub async fn sweep(&self) -> Result<Swept, ServiceError> {
-        let (now, mut before) = (self.base.now(), Some(Timestamp::MAX));
+        let (now, mut place) = (self.base.now(), Some((Timestamp::MAX, None)));
         let mut swept = Swept::default();
-        while let Some(page) = self.base.store.works().latest_page(true, None, &mut before, PAGE).await? {
+        while let Some(page) = self.base.store.works().latest_page(true, None, &mut place, PAGE).await? {
             for stored in page {
                 let work = stored.work;
                 swept.open += 1;

@@ -23,7 +23,7 @@ impl Journal {
         self.needs_journal()?;
         let mut pruned = PrunedWork::default();
         let now = self.base.now();
-        let (works, mut until) = (self.base.store.works(), Some(before(now, retention.works)));
+        let (works, mut until) = (self.base.store.works(), Some((before(now, retention.works), None)));
         while let Some(page) = works.latest_page(false, None, &mut until, BATCH).await? {
             let mut slot = self.held.sealed.lock().await;
             let leaves = self.leaves_to_prune(page).await?;
@@ -76,8 +76,8 @@ impl Journal {
 
     /// Removes the texts of work that was closed before a moment, and returns the number of events that had one.
     async fn purge_texts(&self, before: Timestamp) -> Result<u64, ServiceError> {
-        let (mut texts, mut before) = (0, Some(before));
-        while let Some(page) = self.base.store.works().latest_page(false, None, &mut before, BATCH).await? {
+        let (mut texts, mut place) = (0, Some((before, None)));
+        while let Some(page) = self.base.store.works().latest_page(false, None, &mut place, BATCH).await? {
             for stored in page {
                 // The title is removed with the texts, so a piece without a title is done. A piece that does not verify
                 // keeps its texts.

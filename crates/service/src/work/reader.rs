@@ -37,11 +37,11 @@ impl Journal {
         };
         let (works, mut listed) = (self.base.store.works(), Vec::new());
         for &live in lives {
-            let mut before = Some(query.before.unwrap_or(Timestamp::MAX));
+            let mut place = Some((query.before.unwrap_or(Timestamp::MAX), query.after));
             let mut found = Vec::new();
             while found.len() < limit
                 && let Some(page) =
-                    works.latest_page(live, query.project.as_ref(), &mut before, WORKS_LISTED_MAX).await?
+                    works.latest_page(live, query.project.as_ref(), &mut place, WORKS_LISTED_MAX).await?
             {
                 let own = page.into_iter().filter(|stored| stored.work.owner == actor.owner);
                 let wanted = own.map(|stored| listing(stored, now));
@@ -49,7 +49,7 @@ impl Journal {
             }
             listed.extend(found);
         }
-        listed.sort_by_key(|one| std::cmp::Reverse(one.work.active_at));
+        listed.sort_by(|a, b| (b.work.active_at, &b.work.id).cmp(&(a.work.active_at, &a.work.id)));
         listed.truncate(limit);
         Ok(listed)
     }
@@ -110,10 +110,10 @@ impl Journal {
 
     /// Pieces of work of the actor's owner with effects of unknown outcome, and these effects.
     pub async fn unsettled(&self, actor: &Actor) -> Result<Vec<(Work, Vec<IntentState>)>, ServiceError> {
-        let (mut before, mut unsettled) = (Some(Timestamp::MAX), Vec::new());
+        let (mut place, mut unsettled) = (Some((Timestamp::MAX, None)), Vec::new());
         while unsettled.len() < WORKS_LISTED_MAX
             && let Some(page) =
-                self.base.store.works().latest_page(true, None, &mut before, WORKS_LISTED_MAX).await?
+                self.base.store.works().latest_page(true, None, &mut place, WORKS_LISTED_MAX).await?
         {
             for stored in page {
                 if stored.work.owner == actor.owner && stored.work.unknown > 0 {
@@ -186,8 +186,7 @@ impl Journal {
         let now = self.base.now();
         let mut found = Vec::new();
         let project = &actor.project;
-        let latest =
-            self.base.store.works().latest(true, Some(project), Timestamp::MAX, CANDIDATES_MAX).await?;
+        let latest = self.base.store.works().latest(true, Some(project), CANDIDATES_MAX).await?;
         for stored in latest.readable {
             let work = &stored.work;
             let is_own = work.session.is_some() && work.session == actor.session;
@@ -219,8 +218,7 @@ impl Journal {
         if !self.sessions.is_any_connected_but(own) && world.at_work.iter().all(|other| Some(other) == own) {
             return Ok(Vec::new());
         }
-        let latest =
-            self.base.store.works().latest(true, Some(&work.project), Timestamp::MAX, CANDIDATES_MAX).await?;
+        let latest = self.base.store.works().latest(true, Some(&work.project), CANDIDATES_MAX).await?;
         let mut live = Vec::new();
         for stored in latest.readable.into_iter().filter(|stored| stored.work.owner == actor.owner) {
             let session = stored.work.session.as_ref();

@@ -100,8 +100,9 @@ pub struct BeginWork {
 pub struct WorkQuery {
     pub project: Option<Project>,
     pub filter: WorkFilter,
-    /// Those that were active before this; the way to the next page.
+    /// Those that were active before this, or at this moment and listed after `after`; the way to the next page.
     pub before: Option<Timestamp>,
+    pub after: Option<WorkId>,
     /// At most [`super::WORKS_LISTED_MAX`].
     pub limit: usize,
 }

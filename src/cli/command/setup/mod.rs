@@ -72,9 +72,9 @@ pub struct SetupArgs {
 
 /// Remove Cerebro from an agent's files
 ///
-/// A file that nobody has changed since gets its former text back, byte for byte. From any other file, exactly what
-/// was added is removed. Without the record of a set-up from this home, what `setup` would not write just so stays and is
-/// named. The memory stays.
+/// A file that nobody has changed since the set-up gets its former text back, byte for byte. From any other file, exactly
+/// what was added is removed. If this home did not set the agent up, only what is exactly as this home's `setup` writes it
+/// is removed; the command names the rest. The memory stays.
 #[derive(Debug, Args)]
 pub struct UnsetupArgs {
     /// The agent
@@ -216,21 +216,23 @@ impl AgentFiles {
         Ok(())
     }
 
-    /// The changes that remove Cerebro from the agent's files.
-    pub(super) fn plan_removal(&self) -> Result<Vec<Change>> {
-        Ok(setup::plan_unsetup(&self.targets, self.record.as_ref())?)
-    }
-
-    /// Carries out a planned removal. Returns the backups that stay.
-    pub(super) fn apply_removal(&self, changes: &[Change]) -> Result<Vec<PathBuf>> {
-        let record = self.record.clone().unwrap_or_default();
-        let kept = setup::apply_unsetup(changes, record, &self.setup.folder, self.agent.name)?;
-        remove_empty_folders(&self.setup.folder)?;
-        Ok(kept)
+    /// Removes Cerebro from the agent's files; a dry run only says what it would do. Returns the changes, and what must be
+    /// known beside them.
+    pub(super) fn remove(&self, run: Run) -> Result<(Vec<Change>, Vec<String>)> {
+        let mut notes = self.left_alone()?;
+        let changes = setup::plan_unsetup(&self.targets, self.record.as_ref())?;
+        notes.extend(self.taken_along(&changes));
+        if run == Run::Real {
+            let record = self.record.clone().unwrap_or_default();
+            let kept = setup::apply_unsetup(&changes, record, &self.setup.folder, self.agent.name)?;
+            remove_empty_folders(&self.setup.folder)?;
+            notes.extend(kept.iter().map(|path| format!("the backup stays: {}", self.setup.short(path))));
+        }
+        Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
     }
 
     /// What a removal leaves in the agent's files, for people.
-    pub(super) fn left_alone(&self) -> Result<Vec<String>> {
+    fn left_alone(&self) -> Result<Vec<String>> {
         let left = setup::left_alone(&self.targets, self.record.as_ref())?;
         let words =
             |left: &Left| format!("left alone, since this home did not set it up: {}", self.place(left));
@@ -246,7 +248,7 @@ impl AgentFiles {
     }
 
     /// What a planned removal takes out although `setup` did not write it, for people.
-    pub(super) fn taken_along(&self, changes: &[Change]) -> Vec<String> {
+    fn taken_along(&self, changes: &[Change]) -> Vec<String> {
         let taken = setup::taken_along(&self.targets, changes);
         let words = |taken: &Left| {
             format!("goes with the entry, though `setup` did not write it: {}", self.place(taken))
@@ -442,22 +444,16 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
     }
     agent_files.show(context, &plan.changes, Run::dry_if(args.dry_run), &plan.notes)?;
     if !args.dry_run {
-        history::offer(context, &SetupContext::of(context)?, args.history, !args.yes).await?;
+        history::offer(context, &agent_files.setup, args.history, !args.yes).await?;
     }
     Ok(Outcome::Done)
 }
 
 pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> {
     let agent_files = AgentFiles::named(context, &args.agent)?;
-    let changes = agent_files.plan_removal()?;
-    let mut notes = agent_files.left_alone()?;
-    notes.extend(agent_files.taken_along(&changes));
-    if !args.dry_run {
-        let kept = agent_files.apply_removal(&changes)?;
-        notes.extend(kept.iter().map(|path| format!("the backup stays: {}", agent_files.setup.short(path))));
-    }
-    let changed: Vec<Change> = changes.into_iter().filter(Change::is_any).collect();
-    agent_files.show(context, &changed, Run::dry_if(args.dry_run), &notes)?;
+    let run = Run::dry_if(args.dry_run);
+    let (changes, notes) = agent_files.remove(run)?;
+    agent_files.show(context, &changes, run, &notes)?;
     Ok(Outcome::Done)
 }
 
@@ -476,14 +472,12 @@ fn agent_row(name: &str, is_installed: bool, parts: &[&str], configuration: Stri
 }
 
 fn list(context: &CommandContext) -> Result<Outcome> {
-    let user = user_home().ok_or(HomeError::Unknown)?;
-    let folders = UserFolders::of(user);
     let mut table = Table::new(AGENT_COLUMNS);
     let (mut rows, mut outcome) = (Vec::new(), Outcome::Done);
     let (mut is_missing, mut is_any) = (false, false);
     for agent in &AGENTS {
         let (agent_files, fault) = AgentFiles::and_fault(context, agent)?;
-        let is_installed = agent.is_installed(&folders);
+        let is_installed = agent.is_installed(&agent_files.setup.folders);
         // `setup AGENT` reports a file that cannot be read; here it counts as not set up.
         let states = agent_files.states().unwrap_or_default();
         let parts: Vec<&str> =
@@ -590,7 +584,7 @@ async fn check(agent_files: &AgentFiles) -> Result<Checked> {
 
 /// Checks every agent found here into which Cerebro was put, and names the others.
 async fn check_all(context: &CommandContext) -> Result<Outcome> {
-    let folders = UserFolders::of(user_home().ok_or(HomeError::Unknown)?);
+    let folders = SetupContext::of(context)?.folders;
     let (mut answers, mut is_short) = (Vec::new(), false);
     for agent in &AGENTS {
         let checked = match check_found(context, agent).await {

@@ -17,7 +17,7 @@ use crate::daemon::lock::{Lock, Use};
 use crate::home::bytes_below;
 use crate::hook::missed;
 use crate::setup::machine::Shell;
-use crate::setup::{AGENTS, Change, skill};
+use crate::setup::{AGENTS, Agent, Change, skill};
 use cerebro_core::domain::Run;
 use cerebro_durable as durable;
 use cerebro_service::backup;
@@ -60,7 +60,7 @@ const HOME_FILE_PREFIXES: [&str; 7] = [
 ///
 /// Stops the daemon, and removes what `setup` added to any agent's files, the service of `daemon install`, the
 /// completions of `completions --install` and the skills of `distil skills --install`. A file that nobody has changed
-/// since gets its former text back; from any other file, exactly what was added is removed.
+/// since the set-up gets its former text back; from any other file, exactly what was added is removed.
 ///
 /// The memory, `config.toml`, backups, packages that an agent's host installed and the program itself stay. The command
 /// names what stays, and how to remove it.
@@ -164,7 +164,7 @@ fn holds_memory(folder: &Path) -> bool {
 /// Removes everything that was set up, and lists what cannot be removed.
 async fn take_out(context: &CommandContext, setup: &SetupContext, run: Run, removed: &mut Removed) {
     for agent in &AGENTS {
-        removed.add(take_agent(context, setup, agent.name, run));
+        removed.add(take_agent(context, agent, run));
     }
     removed.add(autostart::remove(context, run).await);
     let stays = |path: &PathBuf| format!("stays, since somebody changed it: {}", setup.short(path));
@@ -178,21 +178,17 @@ async fn take_out(context: &CommandContext, setup: &SetupContext, run: Run, remo
 /// Removes the setup of one agent made from this home, and lists what stays.
 fn take_agent(
     context: &CommandContext,
-    setup: &SetupContext,
-    name: &str,
+    agent: &'static Agent,
     run: Run,
 ) -> Result<(Vec<Change>, Vec<String>)> {
-    let agent_files = AgentFiles::named(context, name)?;
-    let package = agent_files.package.map(|removal| {
-        format!("Cerebro's package for {} stays; to remove it: {removal}", agent_files.agent.title)
-    });
-    let mut notes: Vec<String> = package.into_iter().collect();
-    notes.extend(agent_files.left_alone()?);
-    let changes = agent_files.plan_removal()?;
-    notes.extend(agent_files.taken_along(&changes));
-    let kept = if run.is_dry() { Vec::new() } else { agent_files.apply_removal(&changes)? };
-    notes.extend(kept.iter().map(|path| format!("the backup stays: {}", setup.short(path))));
-    Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
+    let agent_files = AgentFiles::of(context, agent)?;
+    let (changes, mut notes) = agent_files.remove(run)?;
+    notes.extend(
+        agent_files
+            .package
+            .map(|removal| format!("Cerebro's package for {} stays; to remove it: {removal}", agent.title)),
+    );
+    Ok((changes, notes))
 }
 
 /// Removes Cerebro's files from the home, as its owner, and the home itself if it is empty then. Returns the other
