@@ -27,10 +27,8 @@ const CLOSE: char = '›';
 /// readable as `Vec‹T›`; in arrows and comparisons (`->`, `=>`, `a > b`), in redirections of a shell (`2>&1`, `&>log`) and
 /// before a quoted line it stays. The function is idempotent and replaces each character by at most one.
 pub fn inert(text: &str) -> Cow<'_, str> {
-    // Most texts have none of these bytes, and bytes are compared faster than characters.
-    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t') && byte != b'<' && byte != b'>';
     let is_suspect = |c: char| is_bracket(c) || is_hidden(c);
-    if text.bytes().all(is_plain) || !text.contains(is_suspect) {
+    if !text.contains(is_suspect) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());

@@ -237,7 +237,7 @@ impl<'a> Collector<'a> {
             return Sides::default();
         }
         let slot = (candidate.session, candidate.date, candidate.memory);
-        let mut sides: [Vec<Slot>; 2] = Default::default();
+        let mut sides = [(), ()].map(|()| Vec::with_capacity(REACH * self.tables.len()));
         for (ord, (table, allowed)) in (0..).zip(self.tables.iter().zip(&self.finder.allowed)) {
             let take = |side: &mut Vec<Slot>, entries: &mut dyn Iterator<Item = &Entry>| {
                 let near = entries.take(REACH + SKIPPED_MAX).filter(|entry| allowed.has(entry.first));
