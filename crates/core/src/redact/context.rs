@@ -44,10 +44,11 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, &
         let next = value.end;
         return (vec![value], named.kind(), next);
     }
-    let line = name.line_start();
-    let is_kind = text[line..name.range.end].trim_start_matches(' ') == "kind: Secret";
+    let line = || name.line_start();
+    let is_kind = text[name.range.clone()] == *"Secret"
+        && text[line()..name.range.start].trim_start_matches(' ') == "kind: ";
     let below =
-        if is_kind { column::data(text, line) } else { column::below(text, &name.range, || name.read()) };
+        if is_kind { column::data(text, line()) } else { column::below(text, &name.range, || name.read()) };
     let kind = if below.is_empty() { None } else { name.read().map(Named::kind) };
     (below, kind.unwrap_or_default(), name.range.end)
 }
