@@ -114,7 +114,8 @@ pub(super) fn data(text: &str, kind: usize) -> Vec<Range<usize>> {
         } else if let Some((_, value)) = content.split_once(": ").filter(|_| is_data) {
             let value = value.trim_matches(is_edge);
             let of_base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
-            let is_base64 = !value.is_empty() && value.len() % 4 == 0 && value.bytes().all(of_base64);
+            let is_base64 =
+                !value.is_empty() && value.len().is_multiple_of(4) && value.bytes().all(of_base64);
             values.extend((is_base64 && !is_placeholder(value)).then(|| range_of(text, value)));
         }
     }
