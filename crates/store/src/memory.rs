@@ -58,7 +58,7 @@ pub(super) fn pin_slot(scope: &Scope) -> String {
 }
 
 /// The value of `memory.due`, by which a scope's open prospective memories are found.
-fn due_slot(scope: &Scope) -> String {
+pub(super) fn due_slot(scope: &Scope) -> String {
     format!("due:{}", scope.project_name())
 }
 
@@ -314,12 +314,6 @@ impl<'a> Memories<'a> {
     /// Live memories of a project, in no order.
     pub async fn live(self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
         self.of_project(project, true, limit).await
-    }
-
-    /// Open prospective memories of a project and of the person, due or not, those that have waited longest first.
-    pub async fn prospective(self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
-        let due = vec![due_slot(&Scope::Project(project.clone())), due_slot(&Scope::Personal)];
-        self.select(statement::MEMORY_DUE, Vars::new().with("due", due).limit(limit)).await
     }
 
     /// Memories of a project that are not live, purged ones included, in no order.

@@ -10,7 +10,7 @@ use surrealdb::types::Value;
 use super::{
     Store, StoreError,
     columns::RawRow,
-    memory::{moments, pin_slot},
+    memory::{due_slot, moments, pin_slot},
     project::Projects,
     read::{Vars, take},
     row::{parse, session_record},
@@ -27,7 +27,7 @@ pub struct Side {
     pub prompts: Vec<Prompt>,
 }
 
-/// The lists of a project's context, each with the newest first.
+/// The lists of a project's context, each with the newest first unless it says otherwise.
 #[derive(Debug)]
 pub struct Overview {
     /// The last sessions of agents, without a person's commands.
@@ -38,6 +38,8 @@ pub struct Overview {
     pub recent: Vec<Memory>,
     /// The last prompts.
     pub prompts: Vec<Prompt>,
+    /// Open prospective memories of the project and of the person, due or not, those that have waited longest first.
+    pub open: Vec<Memory>,
 }
 
 /// The bounds of an [`Overview`].
@@ -50,6 +52,8 @@ pub struct OverviewLimits {
     /// Recent memories of the project, and of the person.
     pub recent: usize,
     pub prompts: usize,
+    /// Open prospective memories.
+    pub open: usize,
 }
 
 /// The lists of one answer, in order.
@@ -122,12 +126,14 @@ impl Sessions<'_> {
 impl Projects<'_> {
     /// The lists of a project's context.
     pub async fn overview(self, project: &Project, limits: OverviewLimits) -> Result<Overview, StoreError> {
-        let own = Scope::Personal;
+        let (scope, own) = (Scope::Project(project.clone()), Scope::Personal);
         let vars = Vars::new()
             .with("project", project.as_str())
             .with("own", own.project_name())
-            .with("pin", pin_slot(&Scope::Project(project.clone())))
+            .with("pin", pin_slot(&scope))
             .with("own_pin", pin_slot(&own))
+            .with("due", vec![due_slot(&scope), due_slot(&own)])
+            .count("open", limits.open)
             .at("before", Timestamp::MAX)
             .with("person", PERSON)
             .count("sessions", limits.sessions)
@@ -142,6 +148,7 @@ impl Projects<'_> {
         };
         let (pinned, recent) = (memories()?, memories()?);
         let prompts = parse::<RawRow, _>("prompt", lists.next()?)?;
-        Ok(Overview { sessions, pinned, recent, prompts })
+        let open = parse::<RawRow, _>("memory", lists.next()?)?;
+        Ok(Overview { sessions, pinned, recent, prompts, open })
     }
 }

@@ -166,7 +166,6 @@ statements! {
     MEMORY_BEFORE = "memory_before",
     MEMORY_BY_PREFIX = "memory_by_prefix",
     MEMORY_DELETED_PAGE = "memory_deleted_page",
-    MEMORY_DUE = "memory_due",
     MEMORY_GET = "memory_get",
     MEMORY_OF_PROJECT = "memory_of_project",
     MEMORY_SINCE = "memory_since",

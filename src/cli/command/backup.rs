@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use super::{CommandContext, Leftover, Outcome, daemon, some_of};
+use super::{CommandContext, Outcome, daemon, some_of};
 use crate::answer::{Received, backup::Made, history::Forgotten, of};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -242,11 +242,7 @@ fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
 }
 
 /// Restores a home's memory from a backup. This process owns the home meanwhile.
-pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> (Result<Outcome>, Leftover) {
-    (restore_file(context, args).await, Leftover::Tasks)
-}
-
-async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result<Outcome> {
+pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> Result<Outcome> {
     let file = located(context, args.file)?;
     // Before anything is stopped for it.
     check_readable(&file)?;

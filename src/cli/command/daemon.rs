@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::serve::HttpArgs;
-use super::{CommandContext, Leftover, Outcome, setup::autostart};
+use super::{CommandContext, Outcome, setup::autostart};
 use crate::answer::{Received, daemon::Status, of};
 use crate::app::App;
 use crate::cli::daemon_client::{Daemon, Request};
@@ -83,12 +83,12 @@ pub struct RunArgs {
 }
 
 /// Runs the daemon until it is stopped or idle.
-pub async fn serve(context: &CommandContext, args: RunArgs) -> (Result<Outcome>, Leftover) {
+pub async fn serve(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     // The log's last line is what a client shows when its daemon does not come up.
     let ended = run_daemon(context, &args)
         .await
         .map_err(|error| Error::user(text::one_line(&error.to_string())).with_exit_code(error.exit_code()));
-    (ended.map(|()| Outcome::Done), Leftover::Tasks)
+    ended.map(|()| Outcome::Done)
 }
 
 async fn run_daemon(context: &CommandContext, args: &RunArgs) -> Result<()> {

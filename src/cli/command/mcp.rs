@@ -1,8 +1,9 @@
 //! `cerebro mcp`: the server that MCP clients start.
 
 use clap::Args;
+use tokio::runtime::Builder;
 
-use super::{CommandContext, Leftover, Outcome};
+use super::{CommandContext, Outcome, SERVING_THREADS, until_done, workers};
 use crate::app::App;
 use crate::cli::daemon_client::Daemon;
 use crate::cli::error::{Error, Result};
@@ -25,8 +26,10 @@ pub struct McpArgs {
     standalone: bool,
 }
 
-pub async fn run(context: &CommandContext, args: McpArgs) -> (Result<Outcome>, Leftover) {
-    (pump(context, args).await.map(|()| Outcome::Done), Leftover::Reader)
+pub fn run(context: &CommandContext, args: McpArgs) -> Result<Outcome> {
+    // Lines that are only passed on need not go from one thread to another.
+    let threads = if args.standalone { workers(SERVING_THREADS) } else { Builder::new_current_thread() };
+    until_done(threads, async { pump(context, args).await.map(|()| Outcome::Done) })
 }
 
 async fn pump(context: &CommandContext, args: McpArgs) -> Result<()> {

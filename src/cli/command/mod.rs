@@ -193,7 +193,7 @@ impl Command {
             Self::Completions(args) => setup::completions::run(context, &args),
             Self::Man(args) => setup::completions::man(context, &args),
             Self::Hook(args) => asking(hook::run(context, args)),
-            Self::Mcp(args) => serving(mcp::run(context, args)),
+            Self::Mcp(args) => mcp::run(context, args),
             Self::Daemon(daemon::DaemonCommand::Run(args)) => serving(daemon::serve(context, args)),
             Self::Daemon(command) => asking(daemon::run(context, command)),
             Self::Status => asking(daemon::run(context, daemon::DaemonCommand::Status)),
@@ -295,37 +295,32 @@ fn bounded_text(bytes: Vec<u8>, bytes_max: u64, name: &str) -> Result<String> {
 
 /// Runs a client of the daemon.
 fn asking(work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
-    let runtime = runtime(ASKING_THREADS)?;
+    until_done(workers(ASKING_THREADS), work)
+}
+
+/// Runs work, and waits for nothing that remains of it: a read of standard input ends only when the client writes.
+fn until_done(threads: Builder, work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+    let runtime = runtime(threads)?;
     let done = runtime.block_on(work);
     runtime.shutdown_background();
     done
 }
 
-/// Runs a server, and waits a little for its remaining tasks. A read of standard input cannot be cancelled and is not
-/// waited for: `work` says whether there may be one.
-fn serving(work: impl Future<Output = (Result<Outcome>, Leftover)>) -> Result<Outcome> {
-    let runtime = runtime(SERVING_THREADS)?;
-    let (done, leftover) = runtime.block_on(work);
-    match leftover {
-        Leftover::Tasks => runtime.shutdown_timeout(WIND_DOWN),
-        Leftover::Reader => runtime.shutdown_background(),
-    }
+/// Runs a server, and waits a little for its remaining tasks.
+fn serving(work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+    let runtime = runtime(workers(SERVING_THREADS))?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(WIND_DOWN);
     done
 }
 
-/// The tasks that remain when a server ends.
-enum Leftover {
-    /// Tasks that end by themselves.
-    Tasks,
-    /// A read of standard input that ends when the client writes.
-    Reader,
+fn workers(threads: usize) -> Builder {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(threads).thread_stack_size(STACK_BYTES);
+    builder
 }
 
-fn runtime(threads: usize) -> Result<Runtime> {
-    Builder::new_multi_thread()
-        .worker_threads(threads)
-        .thread_stack_size(STACK_BYTES)
-        .enable_all()
-        .build()
-        .map_err(|error| Error::internal(format!("cannot start threads: {error}")))
+fn runtime(mut threads: Builder) -> Result<Runtime> {
+    let runtime = threads.enable_all().build();
+    runtime.map_err(|error| Error::internal(format!("cannot start threads: {error}")))
 }

@@ -72,14 +72,16 @@ fn own(candidates: &[Candidate], usual: Option<Distribution>, weights: &Weights)
     raw.into_iter().map(|(words, meaning)| (words / best, meaning / best)).collect()
 }
 
-/// Orders all candidates: first those whose title or topic key is the question, then by score. Ties go to the
-/// better words, the nearer vector, the newer memory, then the lower id.
+/// Orders the candidates: first those whose title or topic key is the question, then by score. Ties go to the
+/// better words, the nearer vector, the newer memory, then the lower id. All are returned; only the first `ordered` are in
+/// order.
 pub fn rank(
     candidates: &[Candidate],
     links: &[Link],
     usual: Option<Distribution>,
     weights: &Weights,
     signals: &ExternalSignals,
+    ordered: usize,
 ) -> Vec<Ranked> {
     let own = own(candidates, usual, weights);
     let sums: Vec<f32> = own.iter().map(|(words, meaning)| words + meaning).collect();
@@ -104,7 +106,7 @@ pub fn rank(
             Ranked { at, score: parts.sum(), parts }
         })
         .collect();
-    ranked.sort_unstable_by(|a, b| {
+    let order = |a: &Ranked, b: &Ranked| {
         let (x, y) = (&candidates[a.at], &candidates[b.at]);
         y.exact
             .cmp(&x.exact)
@@ -113,7 +115,12 @@ pub fn rank(
             .then(y.meaning.unwrap_or(-1.0).total_cmp(&x.meaning.unwrap_or(-1.0)))
             .then(y.date.cmp(&x.date))
             .then(x.memory.cmp(&y.memory))
-    });
+    };
+    let ordered = ordered.min(ranked.len());
+    if ordered < ranked.len() {
+        ranked.select_nth_unstable_by(ordered, order);
+    }
+    ranked[..ordered].sort_unstable_by(order);
     ranked
 }
 
@@ -136,7 +143,7 @@ mod tests {
     }
 
     fn order(candidates: &[Candidate], links: &[Link], usual: Option<Distribution>) -> Vec<u64> {
-        rank(candidates, links, usual, &Weights::default(), &ExternalSignals::default())
+        rank(candidates, links, usual, &Weights::default(), &ExternalSignals::default(), candidates.len())
             .iter()
             .map(|ranked| candidates[ranked.at].memory)
             .collect()
@@ -158,6 +165,20 @@ mod tests {
         named[3].date = 1;
         assert_eq!(order(&named, &[], usual), [1, 2, 3, 5]);
         assert_eq!(order(&[], &[], None), [0; 0]);
+    }
+
+    #[test]
+    fn the_first_are_in_the_same_order_however_many_are_asked_for() {
+        let all: Vec<Candidate> =
+            (0..300).map(|n| candidate(n, (n * 7 % 40) as f32, (n % 3 == 0).then_some(0.3))).collect();
+        let ranked =
+            |ordered| rank(&all, &[], None, &Weights::default(), &ExternalSignals::default(), ordered);
+        let whole = ranked(all.len());
+        for ordered in [0, 1, 10, 299, 300, 1_000] {
+            let some = ranked(ordered);
+            let first = ordered.min(all.len());
+            assert_eq!((some.len(), &some[..first]), (whole.len(), &whole[..first]));
+        }
     }
 
     #[test]
@@ -192,8 +213,14 @@ mod tests {
         all[1].named = true;
         all[2].named = true;
         assert_eq!(order(&all, &[], None), [2, 1, 3]);
-        let ranked =
-            rank(&all, &[], None, &Weights::default().without(Signal::Opening), &ExternalSignals::default());
+        let ranked = rank(
+            &all,
+            &[],
+            None,
+            &Weights::default().without(Signal::Opening),
+            &ExternalSignals::default(),
+            3,
+        );
         assert_eq!(ranked.iter().map(|ranked| ranked.at).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
@@ -216,6 +243,7 @@ mod tests {
             Some(Distribution::of(&[0.9, 0.1, 0.2])),
             &Weights::default().with(Signal::Related),
             &signals,
+            all.len(),
         ) {
             assert!((ranked.score - ranked.parts.sum()).abs() < 1e-6 && ranked.score.is_finite());
         }
@@ -231,7 +259,10 @@ mod tests {
         };
         let usual = Some(Distribution::of(&[0.5, 0.1, 0.2]));
         let bits = |weights: &Weights, signals: &ExternalSignals| -> Vec<(usize, u32)> {
-            rank(&all, &[], usual, weights, signals).iter().map(|one| (one.at, one.score.to_bits())).collect()
+            rank(&all, &[], usual, weights, signals, all.len())
+                .iter()
+                .map(|one| (one.at, one.score.to_bits()))
+                .collect()
         };
         let plain = bits(&Weights::default(), &ExternalSignals::default());
         assert_eq!(bits(&Weights::default(), &signals), plain);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{
+    column,
     cursor::{BLANKS_MAX, Cursor, QUOTES, VALUE_BYTES_MAX},
     name::{self, NAME_BYTES_MAX, Named},
     value::{Form, is_drawn_word, is_secret},
@@ -36,25 +37,20 @@ const PAIRS: &[&str] = &["login", "credentials", "creds", "zugangsdaten", "ident
 /// The words of a statement that sets a password.
 const STATEMENT: &[&str] = &["user", "role", "login", "grant", "alter", "create"];
 
-/// The secret whose name is at this anchor, its kind, and where the next name may begin.
-pub(super) fn secret(text: &str, anchor: Range<usize>) -> (Option<(Range<usize>, &'static str)>, usize) {
-    let Some(name) = Name::around(text, &anchor) else { return (None, anchor.end) };
-    let end = name.range.end;
-    // Most names are in prose and code without a value; this is a quick exit.
-    let Some((value, form)) = name.value() else { return (None, end) };
-    let before = &text[name.line_start()..name.range.start];
-    // What stands beside a user's name is a password, whatever both are called together.
-    let named = (form == Form::Pair).then_some(Named::Password);
-    let Some(named) = named.or_else(|| name::read(&text[name.range.clone()], before)) else {
-        return (None, end);
-    };
-    let credential = if name.is("authorization") { behind_scheme(text, value.clone()) } else { None };
-    let (value, form) = credential.map_or((value, form), |credential| (credential, Form::Data));
-    if value.is_empty() || !is_secret(named, &text[value.clone()], form) {
-        return (None, end);
+/// The secrets whose name is at this anchor, their kind, and where the next name may begin.
+pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, &'static str, usize) {
+    let Some(name) = Name::around(text, &anchor) else { return (Vec::new(), "", anchor.end) };
+    if let Some((value, named)) = name.secret() {
+        let next = value.end;
+        return (vec![value], named.kind(), next);
     }
-    let next = value.end;
-    (Some((value, named.kind())), next)
+    let line = || name.line_start();
+    let is_kind = text[name.range.clone()] == *"Secret"
+        && text[line()..name.range.start].trim_start_matches(' ') == "kind: ";
+    let below =
+        if is_kind { column::data(text, line()) } else { column::below(text, &name.range, || name.read()) };
+    let kind = if below.is_empty() { None } else { name.read().map(Named::kind) };
+    (below, kind.unwrap_or_default(), name.range.end)
 }
 
 /// A name in a text.
@@ -97,6 +93,24 @@ impl<'a> Name<'a> {
             range.end += QUALIFIERS.iter().find(|word| rest.starts_with(**word)).map_or(0, |word| word.len());
         }
         (range.start < range.end).then_some(Self { text, range, dashes: dashes + defines })
+    }
+
+    /// What the name suggests.
+    fn read(&self) -> Option<Named> {
+        name::read(&self.text[self.range.clone()], &self.text[self.line_start()..self.range.start])
+    }
+
+    /// The secret that belongs to the name, in the same place.
+    fn secret(&self) -> Option<(Range<usize>, Named)> {
+        // Most names are in prose and code without a value; this is a quick exit.
+        let (value, form) = self.value()?;
+        // What stands beside a user's name is a password, whatever both are called together.
+        let named = if form == Form::Pair { Named::Password } else { self.read()? };
+        let credential =
+            if self.is("authorization") { behind_scheme(self.text, value.clone()) } else { None };
+        let (value, form) = credential.map_or((value, form), |credential| (credential, Form::Data));
+        let is_one = !value.is_empty() && is_secret(named, &self.text[value.clone()], form);
+        is_one.then_some((value, named))
     }
 
     fn is(&self, name: &str) -> bool {
@@ -259,7 +273,7 @@ impl<'a> Name<'a> {
     fn value_of_call(&self, mut cursor: Cursor<'a>) -> Option<(Range<usize>, Form)> {
         // `db.password` is one name.
         let before = self.before().trim_end_matches(|c| is_part(c) || c == '.');
-        let before = before.trim_end_matches(QUOTES).trim_end_matches('\\');
+        let before = before.trim_end_matches(QUOTES).trim_end_matches(['\\', ' ']);
         if !(before.ends_with('(') && cursor.eat(",")) {
             return None;
         }
@@ -377,7 +391,9 @@ impl<'a> Name<'a> {
                 Form::Data,
             );
         }
-        if assigned && (before.ends_with(';') || self.follows_assignment()) {
+        // `//registry/:_password=x` of npm.
+        let of_registry = before.ends_with("/:");
+        if assigned && (before.ends_with(';') || of_registry || self.follows_assignment()) {
             return (cursor.run(&[' ', '\t', '\n', '\r', '"', '\'', '`', ';']), Form::Data);
         }
         let line = cursor.run(&[' ', '\t', '\n', '\r']);

@@ -2,13 +2,14 @@
 //! or logged. docs/redaction.md lists what is recognised.
 //!
 //! One search finds every place where a secret may be (`anchors`). Each place is examined once, as a token of a
-//! known form (`rules`) or as a value that is recognised by its surroundings (`context`, `command`, `cookie`). The search
+//! known form (`rules`) or as a value that is recognised by its surroundings (`context`, `column`, `command`, `cookie`). The search
 //! ignores invisible code points, and line ends inside what may be a secret (`wrapped`). The text between `<private>`
 //! blocks and earlier marks is searched piece by piece, so that no match spans a mark: a second redaction finds nothing
 //! new. All work is linear in the text.
 
 mod anchors;
 mod before;
+mod column;
 mod command;
 mod context;
 mod cookie;
@@ -329,10 +330,8 @@ impl<'a> Search<'a> {
                 next
             }
             _ => {
-                let (found, next) = context::secret(self.piece, at);
-                if let Some((range, kind)) = found {
-                    self.take([range], kind, CONTEXT_RANK);
-                }
+                let (found, kind, next) = context::secrets(self.piece, at);
+                self.take(found, kind, CONTEXT_RANK);
                 next
             }
         };

@@ -108,6 +108,18 @@ const RULES: &[Rule] = &[
     },
     Rule {
         kind: "private-key",
+        anchors: &["LS0tLS1CRUdJTi"],
+        before: Before::NoBase64,
+        // `-----BEGIN PRIVATE KEY`, and the same of RSA, EC, DSA, OpenSSH, PGP and of an encrypted key.
+        pattern: concat!(
+            "(?<secret>LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFU|BFQyBQUklWQVRF|BEU0EgUFJJVkFU|BPUEVOU1NIIFBSSVZB",
+            "|BQR1AgUFJJVkFU|BFTkNSWVBURUQgUFJJ)[A-Za-z0-9+/]{20,}={0,2})",
+        ),
+        guard: always,
+        form: "such a block in base64",
+    },
+    Rule {
+        kind: "private-key",
         anchors: &["AGE-SECRET-KEY-1"],
         before: Before::Anything,
         pattern: "(?<secret>AGE-SECRET-KEY-1[0-9A-Z]{40}[A-Za-z0-9]*)",
@@ -549,15 +561,37 @@ const RULES: &[Rule] = &[
     },
     Rule {
         kind: "password-hash",
-        anchors: &["$2a$", "$2b$", "$2y$", "$1$", "$5$", "$6$", "$apr1$", "$argon2"],
+        anchors: &[
+            "$2a$", "$2b$", "$2y$", "$1$", "$5$", "$6$", "$apr1$", "$argon2", "$y$", "$gy$", "$7$", "{SHA",
+            "{SSHA",
+        ],
         before: Before::Anything,
         pattern: concat!(
             r"(?<secret>\$(?:2[aby]\$[0-9]{2}\$[./A-Za-z0-9]{53}",
             r"|(?:[156]|apr1)\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{22,86}",
-            r"|argon2[id]{1,2}\$v=[0-9]{1,3}\$[a-z0-9=,]{1,40}\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}))",
+            r"|g?y\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{43}",
+            r"|7\$[./A-Za-z0-9]{11,97}\$[./A-Za-z0-9]{43}",
+            r"|argon2[id]{1,2}\$v=[0-9]{1,3}\$[a-z0-9=,]{1,40}\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,})",
+            r"|\{S?SHA(?:256|384|512)?\}[A-Za-z0-9+/]{26,}={0,2})",
         ),
         guard: always,
-        form: "the hash of a password: bcrypt, SHA-crypt, apr1, Argon2",
+        form: "the hash of a password: bcrypt, SHA-crypt, apr1, Argon2, yescrypt, scrypt, {SHA}",
+    },
+    Rule {
+        kind: "password",
+        anchors: &[":5432:", ":5433:", ":6432:"],
+        before: Before::Anything,
+        pattern: r"(?m):[0-9]{4}:[^:\s]{1,63}:[^:\s]{1,63}:(?<secret>\S{4,200})[ \t\r]*$",
+        guard: is_password,
+        form: "host:5432:database:user:password (`.pgpass`)",
+    },
+    Rule {
+        kind: "secret",
+        anchors: &["auth_key", "logged_in_key", "nonce_key", "auth_salt", "logged_in_salt", "nonce_salt"],
+        before: Before::Anything,
+        pattern: r"(?i:[a-z_]{8,14})['\x22]\s*,\s*['\x22](?<secret>[^'\x22\n]{60,70})['\x22]",
+        guard: is_drawn,
+        form: "the keys and salts of WordPress, of 64 signs",
     },
     Rule {
         kind: "password",

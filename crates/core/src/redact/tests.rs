@@ -530,6 +530,10 @@ fn pieces() -> impl Strategy<Value = String> {
         "<",
         "name: SECRET\n value: ",
         "login u password ",
+        "\nuser,password\nbob,",
+        "\n| token | x |\n|---|---|\n| ",
+        "\nkind: Secret\ndata:\n  a: ",
+        "aHVudGVyMg==",
         "\u{200b}",
     ]
     .map(str::to_owned)

@@ -196,7 +196,8 @@ fn is_code(value: &str, form: Form) -> bool {
 fn without_padding(value: &str) -> &str {
     let head = value.trim_end_matches('=');
     let is_base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-');
-    if head.len() >= LETTERS_CHARS_MIN && head.bytes().all(is_base64) { head } else { value }
+    let is_whole = value.len().is_multiple_of(4) && head.len() >= TOKEN_CHARS_MIN;
+    if (is_whole || head.len() >= LETTERS_CHARS_MIN) && head.bytes().all(is_base64) { head } else { value }
 }
 
 /// Words, short numbers and separators, as in names of variables and files.

@@ -1,10 +1,6 @@
 //! The candidates of both legs, with what the index knows about each.
 
-use std::{
-    cmp::{Ordering, Reverse},
-    collections::HashMap,
-    sync::Arc,
-};
+use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use rustc_hash::FxHashMap;
 use tantivy::DocAddress;
@@ -66,21 +62,22 @@ type Sides = [Vec<u64>; 2];
 /// The best `depth` by words, best first. Of equal ones the newer comes first, wherever the index keeps them: the order
 /// must not depend on how the index was built.
 fn deepest(tables: &[Arc<SegmentTable>], found: &[Found], depth: usize) -> Vec<Found> {
-    let age = |found: &Found| {
-        let entry = &tables[found.best.segment_ord as usize].entries()[found.entry];
-        (Reverse(entry.date), entry.memory)
+    let mut scores: Vec<u64> = found.iter().map(by_words).collect();
+    // The age is looked up only of those that may be among them.
+    let least =
+        if scores.len() > depth { *scores.select_nth_unstable_by(depth - 1, |a, b| b.cmp(a)).1 } else { 0 };
+    let rank = |(at, found): (usize, &Found)| {
+        let entry = tables[found.best.segment_ord as usize].entry_of(found.best.doc_id);
+        (Reverse(by_words(found)), Reverse(entry.date), entry.memory, at)
     };
-    // What decides nearly always is compared and moved as one number; the matches themselves stay where they are.
-    let mut ranks: Vec<(u64, usize)> = found.iter().map(by_words).zip(0..).collect();
-    let order = |(a, at): &(u64, usize), (b, other): &(u64, usize)| -> Ordering {
-        b.cmp(a).then_with(|| age(&found[*at]).cmp(&age(&found[*other])))
-    };
+    let near = found.iter().enumerate().filter(|(_, found)| by_words(found) >= least);
+    let mut ranks: Vec<_> = near.map(rank).collect();
     if ranks.len() > depth {
-        ranks.select_nth_unstable_by(depth, order);
+        ranks.select_nth_unstable(depth);
         ranks.truncate(depth);
     }
-    ranks.sort_unstable_by(order);
-    ranks.into_iter().map(|(_, at)| found[at]).collect()
+    ranks.sort_unstable();
+    ranks.into_iter().map(|(.., at)| found[at]).collect()
 }
 
 /// A number that is in the order of the matches by words: first those that the query names, then by score, in the order
@@ -108,7 +105,7 @@ impl<'a> Collector<'a> {
             sides: Vec::new(),
             by_size: (0..tables.len()).collect(),
         };
-        collector.by_size.sort_by_key(|ord| Reverse(tables[*ord].entries().len()));
+        collector.by_size.sort_by_key(|ord| Reverse(tables[*ord].len()));
         collector.reserve(found.len());
         for candidate in &found {
             collector.add_found(candidate);
@@ -189,7 +186,7 @@ impl<'a> Collector<'a> {
 
     fn add_found(&mut self, found: &Found) {
         let tables = self.tables;
-        let entry = &tables[found.best.segment_ord as usize].entries()[found.entry];
+        let entry = tables[found.best.segment_ord as usize].entry_of(found.best.doc_id);
         let location =
             HitLocation { passage: found.best, mask: found.mask, passage_mask: found.passage_mask };
         let at = self.push(found.best.segment_ord, entry, location);
@@ -235,30 +232,24 @@ impl<'a> Collector<'a> {
 
     /// The neighbours of a candidate in its session.
     fn beside(&self, of: usize) -> Sides {
-        let candidate = self.candidates.list[of];
+        let (candidate, own) = (self.candidates.list[of], self.candidates.locations[of].passage);
         if candidate.session == 0 {
             return Sides::default();
         }
         let slot = (candidate.session, candidate.date, candidate.memory);
-        [false, true].map(|after| self.next_to(slot, after))
-    }
-
-    /// The neighbours of a slot on one side, the nearest first, over all segments.
-    fn next_to(&self, slot: Slot, after: bool) -> Vec<u64> {
-        let mut slots: Vec<Slot> = Vec::new();
-        for (table, allowed) in self.tables.iter().zip(&self.finder.allowed) {
-            let mut take = |entries: &mut dyn Iterator<Item = &Entry>| {
+        let mut sides = [(), ()].map(|()| Vec::with_capacity(REACH * self.tables.len()));
+        for (ord, (table, allowed)) in (0..).zip(self.tables.iter().zip(&self.finder.allowed)) {
+            let take = |side: &mut Vec<Slot>, entries: &mut dyn Iterator<Item = &Entry>| {
                 let near = entries.take(REACH + SKIPPED_MAX).filter(|entry| allowed.has(entry.first));
-                slots.extend(near.take(REACH).map(Entry::slot));
+                side.extend(near.take(REACH).map(Entry::slot));
             };
-            if after { take(&mut table.after(slot)) } else { take(&mut table.before(slot)) }
+            let (mut before, mut after) = table.around(slot, (ord == own.segment_ord).then_some(own.doc_id));
+            take(&mut sides[0], &mut before);
+            take(&mut sides[1], &mut after);
         }
-        slots.sort_unstable();
-        if !after {
-            slots.reverse();
-        }
-        slots.truncate(REACH);
-        slots.into_iter().map(|(_, _, memory)| memory).collect()
+        sides[0].sort_unstable_by_key(|slot| Reverse(*slot));
+        sides[1].sort_unstable();
+        sides.map(|side| side.into_iter().take(REACH).map(|(_, _, memory)| memory).collect())
     }
 }
 
@@ -269,7 +260,6 @@ mod tests {
     #[test]
     fn matches_are_numbered_in_their_order() {
         let found = |exact: bool, score: f32| Found {
-            entry: 0,
             best: DocAddress::new(0, 0),
             score,
             mask: 0,

@@ -5,7 +5,7 @@
 //! frequencies are counted only within what passes the filters, so a project's ranking does not depend on other
 //! projects.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use tantivy::{
     DocAddress, DocId, Term,
@@ -44,8 +44,10 @@ const COVERAGE_DOCS_MIN: u64 = 100;
 /// Letters at the start of a word that stemming almost never changes.
 const START_BYTES: usize = 2;
 
-/// Where a query term occurs in one segment, each with its frequency, weighted by field and length.
+/// Where a query term occurs in one segment, in order, each with its frequency, weighted by field and length.
 type Found = Vec<(DocId, f32)>;
+/// For how many occurrences there is room at first.
+const FOUND_AT_FIRST: usize = 128;
 
 /// The matches of a query in a view, by query term.
 pub struct Finder<'a> {
@@ -101,9 +103,8 @@ impl<'a> Finder<'a> {
             opened: Vec::new(),
         };
         let persons = persons(query.bounded_text());
-        let mut sums = Vec::new();
         for ord in 0..view.len() {
-            finder.find(ord, query, [&heads, &bodies], &mut sums)?;
+            finder.find(ord, query, [&heads, &bodies])?;
             let mut docs = Vec::new();
             for person in &persons {
                 view.segment(ord).scan(&fields.term(Key::Opening(person)), |doc, _| docs.push(doc))?;
@@ -113,43 +114,40 @@ impl<'a> Finder<'a> {
         Ok(finder)
     }
 
-    /// Finds every query term in one segment. `sums` is scratch space: all zeros before and after.
-    fn find(
-        &mut self,
-        ord: usize,
-        query: &Query,
-        [heads, bodies]: [&[f32; 256]; 2],
-        sums: &mut Vec<f32>,
-    ) -> Result<()> {
+    /// Finds every query term in one segment.
+    fn find(&mut self, ord: usize, query: &Query, [heads, bodies]: [&[f32; 256]; 2]) -> Result<()> {
         let segment = self.view.segment(ord);
         let allowed = Allowed::new(segment, self.fields, query)?;
         let head_lengths = segment.lengths(self.fields.head)?;
         let body_lengths = segment.lengths(self.fields.body)?;
-        sums.resize(sums.len().max(segment.max_doc() as usize), 0.0);
         let mut found = Vec::with_capacity(self.query_terms.len());
         for query_term in &self.query_terms {
-            let mut touched = Vec::new();
+            let mut sums = Found::new();
             for term in &query_term.terms {
-                let field = term.field();
-                let by_length = match field {
+                let by_length = match term.field() {
                     field if field == self.fields.head => Some((heads, &head_lengths)),
                     field if field == self.fields.body => Some((bodies, &body_lengths)),
                     _ => None,
                 };
+                // Both are in order of the passages.
+                let mut earlier = std::mem::take(&mut sums).into_iter().peekable();
                 segment.scan(term, |doc, freq| {
                     if !allowed.has(doc) {
                         return;
                     }
                     let weight = by_length.map_or(1.0, |(weights, of)| weights[usize::from(of.id(doc))]);
-                    let sum = &mut sums[doc as usize];
-                    if *sum == 0.0 {
-                        touched.push(doc);
+                    while let Some(other) = earlier.next_if(|(other, _)| *other < doc) {
+                        sums.push(other);
                     }
-                    *sum += freq as f32 * weight;
+                    let sum = earlier.next_if(|(other, _)| *other == doc).map_or(0.0, |(_, sum)| sum);
+                    if sums.is_empty() {
+                        sums.reserve(FOUND_AT_FIRST);
+                    }
+                    sums.push((doc, sum + freq as f32 * weight));
                 })?;
+                sums.extend(earlier);
             }
-            let take = |doc: DocId| (doc, std::mem::take(&mut sums[doc as usize]));
-            found.push(touched.into_iter().map(take).collect::<Found>());
+            found.push(sums);
         }
         self.allowed.push(allowed);
         self.found.push(found);
@@ -260,8 +258,6 @@ pub struct PassageMatch {
 /// A memory that contains a word of the query, or whose title or topic key is the query.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
-    /// Its index in the table of its segment.
-    pub entry: usize,
     /// Its best passage.
     pub best: DocAddress,
     pub score: f32,
@@ -305,31 +301,30 @@ impl Finder<'_> {
             let held = &mut held[*doc as usize];
             held.score = held.score.max(f32::MIN_POSITIVE);
         }
+        out.reserve(matched.iter().map(|word: &u64| word.count_ones() as usize).sum());
         let mut next = 0;
         for doc in ones(&matched) {
             // A memory is looked at once, at its first passage that matches.
-            let at = table.entry_of(doc);
-            if at < next {
+            if doc < next {
                 continue;
             }
-            next = at + 1;
-            let entry = &table.entries()[at];
-            let passages = entry.first as usize..(entry.first + entry.passages) as usize;
-            let (mut best, mut mask) = (entry.first, 0);
-            for (doc, passage) in (entry.first..).zip(&held[passages.clone()]) {
+            let Range { start: first, end } = table.passages_of(doc);
+            next = end;
+            let passages = &mut held[first as usize..end as usize];
+            let (mut best, mut top, mut mask) = (first, passages[0], 0);
+            for (doc, passage) in (first..).zip(passages.iter()) {
                 mask |= passage.mask;
-                if passage.score > held[best as usize].score {
-                    best = doc;
+                if passage.score > top.score {
+                    (best, top) = (doc, *passage);
                 }
             }
-            let top = held[best as usize];
-            held[passages].fill(PassageMatch::default());
+            passages.fill(PassageMatch::default());
             if top.score > 0.0 {
                 let lift = 1.0 + COVERAGE_LIFT * concepts.coverage(top.mask);
-                let score = recall::of_best(top.score * lift, entry.passages);
+                let score = recall::of_best(top.score * lift, end - first);
                 let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
-                let (passage_mask, exact) = (top.mask, exact.contains(&entry.first));
-                out.push(Candidate { entry: at, best, score, mask, passage_mask, exact });
+                let (passage_mask, exact) = (top.mask, exact.contains(&first));
+                out.push(Candidate { best, score, mask, passage_mask, exact });
             }
         }
         Ok(())

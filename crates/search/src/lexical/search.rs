@@ -86,8 +86,10 @@ pub fn search(
     let near = debug_span!("awaited").in_scope(near);
     let candidates = debug_span!("join").in_scope(|| collector.join(&near, &query.successors));
     let Candidates { list, links, usual, .. } = &candidates;
-    let ranked =
-        debug_span!("rank").in_scope(|| recall::rank(list, links, *usual, &query.weights, &query.external));
+    // What comes after the page has no order, unless a supersession may move it there.
+    let ordered = if query.successors.is_empty() { (query.offset + query.limit).max(1) } else { list.len() };
+    let ranked = debug_span!("rank")
+        .in_scope(|| recall::rank(list, links, *usual, &query.weights, &query.external, ordered));
     let figures = signs(ranked.first(), &candidates, &concepts);
     let ranked = truth::newest_first(ranked, |ranked| candidates.list[ranked.at].memory, &query.successors);
     let _shown = debug_span!("show").entered();

@@ -54,9 +54,11 @@ pub struct SegmentTable {
     by_passage: Vec<u32>,
     /// The index in `entries` of each memory's last entry.
     by_memory: FxHashMap<u64, u32>,
-    /// All slots in order, each with its index in `entries`.
-    by_slot: Vec<(Slot, u32)>,
-    /// The range of each session's slots.
+    /// The indices in `entries`, in the order of their slots.
+    by_slot: Vec<u32>,
+    /// For each entry, its index in `by_slot`.
+    places: Vec<u32>,
+    /// The range of each session in `by_slot`.
     by_session: FxHashMap<u64, Range<usize>>,
 }
 
@@ -75,6 +77,10 @@ impl SegmentTable {
                 }
             }
         }
+        Ok(Self::of(entries))
+    }
+
+    fn of(mut entries: Vec<Entry>) -> Self {
         let each = |(at, entry): (u32, &Entry)| std::iter::repeat_n(at, entry.passages as usize);
         let by_passage = (0..).zip(&entries).flat_map(each).collect();
         let mut by_memory = FxHashMap::default();
@@ -82,25 +88,44 @@ impl SegmentTable {
         for (at, entry) in (0..).zip(&mut entries) {
             entry.earlier = by_memory.insert(entry.memory, at);
         }
-        let mut by_slot: Vec<(Slot, u32)> = entries.iter().map(Entry::slot).zip(0..).collect();
-        by_slot.sort_unstable();
+        let mut slots: Vec<(Slot, u32)> = entries.iter().map(Entry::slot).zip(0..).collect();
+        slots.sort_unstable();
         let mut by_session = FxHashMap::default();
         let mut first = 0;
-        for slots in by_slot.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
+        for slots in slots.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
             by_session.insert(slots[0].0.0, first..first + slots.len());
             first += slots.len();
         }
-        Ok(Self { entries, by_passage, by_memory, by_slot, by_session })
+        let by_slot: Vec<u32> = slots.into_iter().map(|(_, at)| at).collect();
+        let mut places = vec![0; by_slot.len()];
+        for (place, at) in (0..).zip(&by_slot) {
+            places[*at as usize] = place;
+        }
+        Self { entries, by_passage, by_memory, by_slot, places, by_session }
     }
 
-    /// The memories, in the order of their passages.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    /// The number of memories, including deleted ones.
+    pub fn len(&self) -> usize {
+        self.entries.len()
     }
 
-    /// The index of a passage's memory in [`Self::entries`].
-    pub fn entry_of(&self, passage: DocId) -> usize {
-        self.by_passage[passage as usize] as usize
+    /// The memory of a passage.
+    pub fn entry_of(&self, passage: DocId) -> &Entry {
+        &self.entries[self.by_passage[passage as usize] as usize]
+    }
+
+    /// All passages of a passage's memory. Reads no entry: to fetch one from memory takes longer than all else here.
+    pub fn passages_of(&self, passage: DocId) -> Range<DocId> {
+        let own = self.by_passage[passage as usize];
+        let is_own = |other: DocId| self.by_passage.get(other as usize) == Some(&own);
+        let (mut first, mut end) = (passage, passage + 1);
+        while first > 0 && is_own(first - 1) {
+            first -= 1;
+        }
+        while is_own(end) {
+            end += 1;
+        }
+        first..end
     }
 
     /// The entries of a memory, the last one first.
@@ -116,37 +141,46 @@ impl SegmentTable {
 
     /// The memories of a session, including deleted ones.
     pub fn of_session(&self, session: u64) -> impl Iterator<Item = &Entry> {
-        self.slots(session).iter().map(|(_, at)| &self.entries[*at as usize])
+        self.slots(session).iter().map(|at| &self.entries[*at as usize])
     }
 
-    /// The memories of a slot's session before it, the nearest first.
-    pub fn before(&self, slot: Slot) -> impl Iterator<Item = &Entry> {
-        let slots = self.slots(slot.0);
-        let to = position(slots, |other| other < slot);
-        slots[..to].iter().rev().map(|(_, at)| &self.entries[*at as usize])
+    /// The memories of a slot's session before it and those after it, the nearest first. If the slot is that of a memory
+    /// in this segment, one of its `passage`s leads there without a search.
+    pub fn around(
+        &self,
+        slot: Slot,
+        passage: Option<DocId>,
+    ) -> (impl Iterator<Item = &Entry>, impl Iterator<Item = &Entry>) {
+        let entry = move |at: &u32| &self.entries[*at as usize];
+        let (before, after) = match passage {
+            Some(passage) => {
+                let range = self.by_session.get(&slot.0).cloned().unwrap_or_default();
+                let place = self.places[self.by_passage[passage as usize] as usize] as usize;
+                (&self.by_slot[range.start..place], &self.by_slot[place..range.end])
+            }
+            None => {
+                let slots = self.slots(slot.0);
+                slots.split_at(position(slots, |at| entry(at).slot() < slot))
+            }
+        };
+        let is_same = move |entry: &&Entry| entry.slot() == slot;
+        (before.iter().rev().map(entry).skip_while(is_same), after.iter().map(entry).skip_while(is_same))
     }
 
-    /// The memories of a slot's session after it, the nearest first.
-    pub fn after(&self, slot: Slot) -> impl Iterator<Item = &Entry> {
-        let slots = self.slots(slot.0);
-        let from = position(slots, |other| other <= slot);
-        slots[from..].iter().map(|(_, at)| &self.entries[*at as usize])
-    }
-
-    /// A session's slots, in order.
-    fn slots(&self, session: u64) -> &[(Slot, u32)] {
+    /// A session's entries, in the order of their slots.
+    fn slots(&self, session: u64) -> &[u32] {
         self.by_session.get(&session).map_or(&[], |range| &self.by_slot[range.clone()])
     }
 }
 
-/// How many slots at the start are on the near side of a border. Most segments are older or newer than the border, which
+/// How many items at the start are on the near side of a border. Most segments are older or newer than the border, which
 /// their ends tell.
-fn position(slots: &[(Slot, u32)], is_before: impl Fn(Slot) -> bool) -> usize {
-    match slots {
+fn position<T>(items: &[T], is_before: impl Fn(&T) -> bool) -> usize {
+    match items {
         [] => 0,
-        [.., (last, _)] if is_before(*last) => slots.len(),
-        [(first, _), ..] if !is_before(*first) => 0,
-        _ => slots.partition_point(|(slot, _)| is_before(*slot)),
+        [.., last] if is_before(last) => items.len(),
+        [first, ..] if !is_before(first) => 0,
+        _ => items.partition_point(is_before),
     }
 }
 
@@ -184,14 +218,59 @@ mod tests {
 
     #[test]
     fn a_position_is_the_same_with_and_without_a_look_at_the_ends() {
-        let slots: Vec<(Slot, u32)> = (1..=5).map(|at| ((7, at * 10, 1), 0)).collect();
-        for slots in [&slots[..], &slots[..1], &[]] {
-            for border in (0..=60).map(|date| (7, date, 1)) {
-                let before = |slot: Slot| slot < border;
-                assert_eq!(position(slots, before), slots.partition_point(|(slot, _)| before(*slot)));
-                let not_after = |slot: Slot| slot <= border;
-                assert_eq!(position(slots, not_after), slots.partition_point(|(slot, _)| not_after(*slot)));
+        let items: Vec<u32> = (1..=5).map(|at| at * 10).collect();
+        for items in [&items[..], &items[..1], &[]] {
+            for border in 0..=60 {
+                let is_before = |item: &u32| *item < border;
+                assert_eq!(position(items, is_before), items.partition_point(is_before));
             }
         }
+    }
+
+    /// A table of memories with one or more passages each, all in two sessions.
+    fn table(memories: &[(u64, i64, u32)]) -> SegmentTable {
+        let mut first = 0;
+        let entry = |(at, (session, date, passages)): (u64, &(u64, i64, u32))| {
+            let entry = Entry {
+                first,
+                passages: *passages,
+                memory: at,
+                session: *session,
+                date: *date,
+                earlier: None,
+            };
+            first += passages;
+            entry
+        };
+        SegmentTable::of((0..).zip(memories).map(entry).collect())
+    }
+
+    #[test]
+    fn a_passage_leads_to_its_memory_and_to_those_around_it() {
+        let memories = [(7, 30, 1), (7, 10, 3), (8, 15, 2), (7, 20, 1), (7, 40, 2)];
+        let table = table(&memories);
+        let ids = |entries: &mut dyn Iterator<Item = &Entry>| -> Vec<u64> {
+            entries.map(|entry| entry.memory).collect()
+        };
+        let mut first = 0;
+        for (at, (session, date, passages)) in (0..).zip(memories) {
+            for passage in first..first + passages {
+                assert_eq!(table.passages_of(passage), first..first + passages);
+                assert_eq!(table.entry_of(passage).memory, at);
+                let slot = (session, date, at);
+                let around = |passage| {
+                    let (mut before, mut after) = table.around(slot, passage);
+                    (ids(&mut before), ids(&mut after))
+                };
+                assert_eq!(around(Some(passage)), around(None));
+            }
+            first += passages;
+        }
+        let (mut before, mut after) = table.around((7, 20, 3), None);
+        assert_eq!((ids(&mut before), ids(&mut after)), (vec![1], vec![0, 4]));
+        let (mut before, mut after) = table.around((7, 25, 9), None);
+        assert_eq!((ids(&mut before), ids(&mut after)), (vec![3, 1], vec![0, 4]));
+        let (mut before, mut after) = table.around((9, 25, 9), None);
+        assert_eq!((ids(&mut before), ids(&mut after)), (vec![], vec![]));
     }
 }

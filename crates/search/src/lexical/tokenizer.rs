@@ -167,8 +167,7 @@ impl<'a> Run<'a> {
     /// The name that the run is as a whole, folded; `None` for a plain word.
     pub fn name(&self) -> Option<String> {
         let long = self.text.len() > NAME_BYTES_MAX;
-        let dense = self.text.chars().any(is_dense);
-        if long || dense {
+        if long || is_plain(self.text) || self.text.chars().any(is_dense) {
             return None;
         }
         let joined = self.text.chars().any(|c| is_joiner(c) && !is_apostrophe(c));
@@ -193,10 +192,16 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Whether a word has only small English letters. Most words do, and have neither humps nor a name.
+fn is_plain(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
 /// Cuts between the humps of camel case and between letters and digits, and returns the ranges of the parts.
 /// `E0502` and `v2` stay whole, because one letter is not a word.
 fn humps(word: &str) -> impl Iterator<Item = (usize, usize)> {
-    let chars: Vec<(usize, char)> = word.char_indices().take(NAME_BYTES_MAX).collect();
+    let longest = if is_plain(word) { 0 } else { NAME_BYTES_MAX };
+    let chars: Vec<(usize, char)> = word.char_indices().take(longest).collect();
     let letters_first = chars.iter().take_while(|(_, c)| c.is_alphabetic()).count();
     let mut cuts = vec![0];
     for i in 1..chars.len() {

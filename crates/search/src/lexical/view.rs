@@ -163,7 +163,6 @@ struct Known {
 
 struct Columns {
     memory: Column<u64>,
-    passage: Column<u64>,
     date: Column<i64>,
     valid_until: Column<i64>,
 }
@@ -180,7 +179,6 @@ impl<'a> Committed<'a> {
         let fast = self.reader.fast_fields();
         let columns = Columns {
             memory: fast.u64("memory")?,
-            passage: fast.u64("passage")?,
             date: fast.i64("date")?,
             valid_until: fast.i64(VALID[1])?,
         };
@@ -291,14 +289,7 @@ impl Segment<'_> {
 
     /// Each passage's number within its memory.
     pub fn numbers(&self) -> Result<Vec<u64>> {
-        match self {
-            Self::Committed(segment) => {
-                let mut numbers = vec![0; self.max_doc() as usize];
-                segment.columns()?.passage.values.get_range(0, &mut numbers);
-                Ok(numbers)
-            }
-            Self::Queued(..) => self.numbers_of("passage", |fields| fields.passage),
-        }
+        self.numbers_of("passage", |fields| fields.passage)
     }
 
     fn numbers_of(&self, name: &str, field: fn(&Fields) -> Field) -> Result<Vec<u64>> {

@@ -181,8 +181,9 @@ impl Recall {
             pinned: PINNED_MAX + 1,
             recent: request.limit + 1,
             prompts: RECENT_MAX,
+            open: DUE_MAX,
         };
-        let Overview { sessions, pinned, recent, mut prompts } =
+        let Overview { sessions, pinned, recent, mut prompts, open } =
             self.base.store.projects().overview(&project, limits).await?;
         let is_empty = sessions.iter().all(|session| session.summary.is_none());
         let (sessions, (mut left_off, last_request)) = self.earlier(sessions, &caller.session).await?;
@@ -193,7 +194,7 @@ impl Recall {
         }
         let (pinned, has_more_pinned) = picked(pinned, request.scope, PINNED_MAX);
         let (recent, has_older) = picked(recent, request.scope, request.limit);
-        let (due, elsewhere) = self.due(&project, request.scope).await?;
+        let (due, elsewhere) = self.due(open, request.scope).await?;
         let listed = due.iter().chain(&elsewhere).chain(&pinned).chain(&recent);
         let shown: Vec<Footing> = listed.map(Footing::from).collect();
         let mut marks = self.marks(&shown).await?;
@@ -226,15 +227,14 @@ impl Recall {
         })
     }
 
-    /// The things that are due in a project and for the person, those that have waited longest first; and separately the
-    /// things to be done in one folder or on one branch.
+    /// Of open prospective memories, those that are due, those that have waited longest first; and separately the things to
+    /// be done in one folder or on one branch.
     async fn due(
         &self,
-        project: &Project,
+        mut due: Vec<Memory>,
         scope: Option<ScopeName>,
     ) -> Result<(Vec<Memory>, Vec<Memory>), ServiceError> {
         let now = self.base.now();
-        let mut due = self.base.store.memories().prospective(project, DUE_MAX).await?;
         let succession = self.succession().await?;
         // What took the place of a thing to be done is to be done now.
         let is_superseded = |memory: &Memory| succession.successor(&memory.id, None).is_some();

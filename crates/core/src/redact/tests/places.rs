@@ -51,6 +51,14 @@ const PASSWORDS: &[&str] = &[
     "SET PASSWORD FOR bob = 'VALUE';",
     "variable \"db_password\" {\n  type = string\n  default = \"VALUE\"\n}",
     "pw VALUE",
+    "user,password\nann,required\nbob,VALUE\n",
+    "id;passwort;mail\r\n1;VALUE;bob@h.example\r\n",
+    "user\tDB password\nbob\tVALUE\n",
+    "\"user\",\"password\"\n\"Bob, the first\",\"VALUE\"\n",
+    "| user | password | role |\n|---|:--|---|\n| bob | `VALUE` | admin |\n",
+    "db.example:5432:app:bob:VALUE\n",
+    "define( 'DB_PASSWORD', 'VALUE' );",
+    "//registry.example/:_password=VALUE\n",
 ];
 
 /// Where a token is.
@@ -68,6 +76,8 @@ const TOKENS: &[&str] = &[
     ".header('X-Api-Key', 'VALUE')",
     "* **Token**: `VALUE`",
     "otp token VALUE",
+    "service,api_key\nmaps,VALUE\n",
+    "//registry.npmjs.org/:_authToken=VALUE\n",
 ];
 
 #[test]
@@ -98,6 +108,10 @@ fn hashes_of_passwords_are_redacted() {
         format!("$6${}${}", letters(8), &letters(90)[..86]),
         format!("$apr1${}${}", letters(8), letters(22)),
         format!("$argon2id$v=19$m=65536,t=3,p=4${}${}", letters(22), letters(43)),
+        format!("$y$j9T${}${}", letters(22), letters(43)),
+        format!("$7$CU..../....{}${}", letters(22), letters(43)),
+        format!("{{SHA}}{}=", letters(27)),
+        format!("{{SSHA512}}{}==", letters(94)),
     ] {
         assert_eq!(redact(&format!("bob:{hash}:x")).text, "bob:[REDACTED:password-hash]:x");
     }
@@ -107,8 +121,73 @@ fn hashes_of_passwords_are_redacted() {
 }
 
 #[test]
+fn each_row_below_a_heading_is_redacted() {
+    let rows =
+        "id,password,email,token\n1,hunter2x,a@h.example,a8f3k2m9x1\n2,\"b,4nana!\",b@h.example,none\n";
+    let want = "id,password,email,token\n1,[REDACTED:password],a@h.example,[REDACTED:token]\n2,\"[REDACTED:password]\",b@h.example,none\n";
+    assert_eq!(redact(rows).text, want);
+    // A row of another length ends the table, and a line within it is no heading.
+    for rows in ["a,password\n1,2,3\n1,hunter2x\n", "a,b\nc,password\n1,hunter2x\n"] {
+        assert_eq!(redact(rows).text, rows);
+    }
+}
+
+#[test]
+fn the_data_of_a_secret_of_kubernetes_is_redacted() {
+    let parts = [
+        "apiVersion: v1\n",
+        "kind: Secret\n",
+        "metadata:\n  name: db1\n",
+        "data:\n  user: Ym9iYm9i\n  dsn.txt: aHVudGVyMg==\n",
+    ];
+    for order in [[0, 1, 2, 3], [0, 3, 1, 2], [3, 2, 1, 0]] {
+        let manifest: String = order.map(|at| parts[at]).concat();
+        let mark = "[REDACTED:secret]";
+        let want = manifest.replace("Ym9iYm9i", mark).replace("aHVudGVyMg==", mark);
+        assert_eq!(redact(&format!("{manifest}---\n{}", parts[3])).text, format!("{want}---\n{}", parts[3]));
+        let nested = |text: &str| text.lines().map(|line| format!("  {line}\n")).collect::<String>();
+        assert_eq!(redact(&nested(&manifest)).text, nested(&want));
+        let other = manifest.replace("Secret", "ConfigMap");
+        assert_eq!(redact(&other).text, other);
+    }
+}
+
+#[test]
+fn a_private_key_in_base64_is_redacted_and_a_certificate_is_not() {
+    for (begin, is_private) in [
+        ("LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1J", true),
+        ("LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpN", true),
+        ("LS0tLS1CRUdJTiBFQyBQUklWQVRFIEtFWS0tLS0tCk1J", true),
+        ("LS0tLS1CRUdJTiBPUEVOU1NIIFBSSVZBVEUgS0VZLS0t", true),
+        ("LS0tLS1CRUdJTiBFTkNSWVBURUQgUFJJVkFURSBLRVkt", true),
+        ("LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSQ", false),
+        ("LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0KTUlJ", false),
+    ] {
+        let text = format!("client-data: {begin}{}==\n", letters(60));
+        let want = if is_private { "client-data: [REDACTED:private-key]\n" } else { &text };
+        assert_eq!(redact(&text).text, want);
+    }
+}
+
+#[test]
+fn the_keys_of_wordpress_are_redacted() {
+    let key = "pj]BvNUqS) jt)m-mb])Y(g:dfMA^#8s(Ktm8+F~;(SqB9!4j<EqXSDgrMiiP[rX";
+    for name in ["AUTH_KEY", "SECURE_AUTH_SALT", "LOGGED_IN_KEY", "NONCE_SALT"] {
+        let text = format!("define( '{name}',   '{key}' );");
+        assert_eq!(redact(&text).text, text.replace(key, "[REDACTED:secret]"));
+    }
+}
+
+#[test]
 fn what_only_looks_like_such_a_place_stays() {
     for line in [
+        "user, password\nbob, required\n",
+        "the user, the password\nof the page, which is new\n",
+        "login(user, password,\n  host1x2y, port1x2y)",
+        "| token | the token to use |\n| key2 | value2x3 |",
+        "localhost:5432:5432",
+        "app:5432:db:user:password",
+        "kind: Secret\nmetadata:\n  name: db\n",
         "| token | the token to use |",
         "| password | string | required |",
         "**Token:** see the vault",
