@@ -29,7 +29,7 @@ pub(super) struct DocumentChanges {
 impl Part for DocumentChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         commit.add(statement::COMMIT_DOCUMENTS, "documents", &self.put, put);
-        commit.add(statement::COMMIT_CHUNKS, "chunks", &self.chunks, put_chunk);
+        commit.add(statement::COMMIT_CHUNKS, "chunks", &self.chunks, chunk_row);
         commit.add(statement::COMMIT_GONE_CHUNKS, "gone_chunks", &self.gone_chunks, chunk_record);
         commit.add(statement::COMMIT_GONE_DOCUMENTS, "gone_documents", &self.gone, |id| GoneDocument {
             id: record(id),
@@ -138,17 +138,16 @@ fn put(document: &Document) -> Put<DocumentRow> {
     Put { id: record(&document.id), row }
 }
 
-fn put_chunk(chunk: &DocumentChunk) -> Put<ChunkRow> {
-    let row = ChunkRow {
-        id: None,
+fn chunk_row(chunk: &DocumentChunk) -> ChunkRow {
+    ChunkRow {
+        id: Some(chunk_record(&chunk.id)),
         document: chunk.document.key().to_owned(),
         heading: chunk.heading.to_string(),
         page: chunk.page.map(i64::from),
         digest: chunk.digest.clone(),
         flags: chunk.flags.iter().map(|flag| flag.as_str().to_owned()).collect(),
         text: chunk.text.to_string(),
-    };
-    Put { id: chunk_record(&chunk.id), row }
+    }
 }
 
 fn document_id(key: &str) -> Result<DocumentId, StoreError> {

@@ -1,17 +1,14 @@
 //! Ingesting what was read of a file.
 
+use super::{PATH_BYTES_MAX, chunk_of};
 use crate::{Documents, ServiceError, index::Evidence, tasks::on_a_thread};
 use cerebro_core::domain::{
-    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Origin, Project, Run,
-    Timestamp, limits::TITLE_CHARS_MAX,
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Project, Run, Timestamp,
+    limits::TITLE_CHARS_MAX,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_core::taint;
-use cerebro_documents::{Chunk, Compared, Format, Image, ImageSource, Reading, chunks, compare};
+use cerebro_documents::{Compared, Format, Image, ImageSource, Reading, chunks, compare};
 use cerebro_store::{Decision, StoreError, Write};
-
-/// Longest path, in bytes.
-const PATH_BYTES_MAX: usize = 4_096;
 
 /// A file as it was read.
 #[derive(Debug, Clone)]
@@ -59,6 +56,8 @@ impl Ingested {
 
 /// A document, redacted and cut into chunks.
 struct Draft {
+    /// Its id if it is new.
+    id: DocumentId,
     project: Project,
     path: RedactedText,
     format: &'static str,
@@ -67,16 +66,10 @@ struct Draft {
     bytes: u64,
     cut: bool,
     loaded_by: Vec<String>,
-    chunks: Vec<DraftChunk>,
+    /// As they are if none of them is stored yet.
+    chunks: Vec<DocumentChunk>,
     images: Vec<DocumentImage>,
     redacted: usize,
-}
-
-struct DraftChunk {
-    heading: RedactedText,
-    text: RedactedText,
-    page: Option<u32>,
-    digest: String,
 }
 
 impl Draft {
@@ -97,11 +90,10 @@ impl Draft {
         let title = clean(reading.title.as_deref().unwrap_or(file)).one_line().cut_chars(TITLE_CHARS_MAX);
         // Blank for blank: it is how the file is found again.
         let path = clean(&read.path).cut_bytes(PATH_BYTES_MAX);
-        let (cut_up, cut) = chunks(&reading);
+        let (id, (cut_up, cut)) = (DocumentId::random(), chunks(&reading));
         let chunks = cut_up.into_iter().map(|chunk| {
-            let (heading, text) = (clean(&chunk.heading).one_line(), clean(&chunk.text));
-            let digest = Chunk::digest(&heading, &text);
-            DraftChunk { heading, text, page: chunk.page, digest }
+            let said = (clean(&chunk.heading).one_line(), clean(&chunk.text));
+            chunk_of(id, ChunkId::random(), chunk.page, said)
         });
         let chunks = chunks.collect();
         // An image without a hash is left out: its file was not there to be read.
@@ -109,7 +101,7 @@ impl Draft {
         let images = seen.map(|image| draft_image(image, &mut clean)).collect();
         let (project, format, hash, bytes) = (read.project, read.format.as_str(), read.hash, read.bytes);
         let loaded_by = read.loaded_by;
-        Self { project, path, format, title, hash, bytes, cut, loaded_by, chunks, images, redacted }
+        Self { id, project, path, format, title, hash, bytes, cut, loaded_by, chunks, images, redacted }
     }
 
     /// The document at this path, or one of the same bytes that was removed.
@@ -117,18 +109,6 @@ impl Draft {
         match write.store().documents().by_path(&self.project, &self.path).await? {
             Some(here) => Ok(Some(here)),
             None => write.store().documents().removed(&self.project, &self.hash).await,
-        }
-    }
-
-    fn new_chunk(&self, document: DocumentId, draft: &DraftChunk) -> DocumentChunk {
-        DocumentChunk {
-            id: ChunkId::random(),
-            document,
-            heading: draft.heading.clone(),
-            page: draft.page,
-            digest: draft.digest.clone(),
-            flags: taint::of(&draft.heading, &draft.text, Origin::Document).flags,
-            text: draft.text.clone(),
         }
     }
 }
@@ -155,7 +135,7 @@ impl Decision for Draft {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Ingested, ServiceError> {
         let before = self.before(write).await?;
-        let id = before.as_ref().map_or_else(DocumentId::random, |before| before.id);
+        let id = before.as_ref().map_or(self.id, |before| before.id);
         // A memory file that a person had forgotten stays forgotten.
         let tombstone = HistoryTombstone::of_memory_file(&self.path);
         if !self.loaded_by.is_empty() && write.has_history_tombstone(&[tombstone]).await? {
@@ -168,10 +148,10 @@ impl Decision for Draft {
         let digests: Vec<String> = self.chunks.iter().map(|chunk| chunk.digest.clone()).collect();
         let Compared { kept, gone } = compare(&held, &digests);
         let mut new = Vec::new();
-        let ids = self.chunks.iter().zip(&kept).map(|(draft, kept)| {
+        let ids = self.chunks.iter().zip(&kept).map(|(chunk, kept)| {
             kept.unwrap_or_else(|| {
-                new.push(self.new_chunk(id, draft));
-                new[new.len() - 1].id
+                new.push(DocumentChunk { document: id, ..chunk.clone() });
+                chunk.id
             })
         });
         let document = Document {
