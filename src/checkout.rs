@@ -34,6 +34,9 @@ const LOOK_MAX: Duration = Duration::from_millis(500);
 /// The stack of a thread that parses source files, in bytes. The parser recurses: a Go file of 1 MiB of `- [ ] ` takes more
 /// than 16 MiB, and a stack that overflows ends the daemon. Only the used part takes memory.
 const PARSER_STACK_BYTES: usize = 256 * 1024 * 1024;
+/// Longest file that is parsed on the thread that looks: in proportion to [`FILE_BYTES_MAX`], it takes 4 of the 10 MiB that
+/// the stack of each of the daemon's threads has. A new thread may wait for a processor longer than a search waits.
+const SHALLOW_BYTES_MAX: usize = 16 * 1024;
 /// Most files that one call examines.
 pub const FILES_MAX: usize = 80;
 /// Most files that are searched for in one memory's text.
@@ -193,7 +196,7 @@ impl Checkout {
             if Instant::now() >= until || redact(&below).count > 0 {
                 continue;
             }
-            if let Some((bytes, _)) = bytes_of(&root, &below) {
+            if let Some((bytes, _)) = bytes_of(&root.join(&below)) {
                 anchors.extend(anchors_in(&below, &bytes, names, &mut || Instant::now() < until));
             }
         }
@@ -205,7 +208,8 @@ impl Checkout {
     fn judge(&self, wanted: &[Anchored], found: &Mutex<Verdicts>) {
         let Some((root, _)) = self.root() else { return };
         let until = Instant::now() + LOOK_MAX;
-        let mut look = Look { root, until, files: HashMap::new(), folders: HashSet::new(), may_parse: false };
+        let (files, folders) = (HashMap::new(), HashSet::new());
+        let mut look = Look { root, until, files, folders, parsed_bytes_max: SHALLOW_BYTES_MAX };
         let mut wanted = wanted
             .iter()
             .flat_map(|(memory, anchors)| anchors.iter().map(move |anchor| (*memory, anchor)))
@@ -219,14 +223,13 @@ impl Checkout {
             }
             wanted.peek().is_some()
         };
-        // Most files are as they were at the last look, and to start a thread takes longer than to look at them.
         if go_on(&mut look) {
-            look.may_parse = true;
+            look.parsed_bytes_max = FILE_BYTES_MAX;
             deep(|| go_on(&mut look));
         }
     }
 
-    /// The verdict on an anchor; `None` if the look has no time or no files left, or has to parse and may not.
+    /// The verdict on an anchor; `None` if the look has no time or no files left, or has to parse a file that is too long.
     fn verdict(&self, anchor: &Anchor, look: &mut Look) -> Option<Verdict> {
         let (until, files) = (look.until, look.files.len());
         if Instant::now() >= until {
@@ -240,7 +243,7 @@ impl Checkout {
         let stamp = match file {
             File::Gone => return Some(Verdict::Gone),
             File::Unknown => return Some(Verdict::Unknown),
-            File::There(stamp) | File::Text(_, stamp) => *stamp,
+            File::There(_, stamp) | File::Text(_, stamp) => *stamp,
         };
         if anchor.symbol.is_none() {
             return Some(Verdict::Fresh);
@@ -249,13 +252,16 @@ impl Checkout {
         if let Some(known) = known.as_ref().filter(|known| known.stamp == Some(stamp)) {
             return Some(known.verdict);
         }
-        if matches!(file, File::There(_)) {
-            *file = read(&look.root, &anchor.path);
+        if let File::There(place, _) = file {
+            let read = bytes_of(place).map(|(bytes, stamp)| (Source::new(&anchor.path, bytes), stamp));
+            *file = read.map_or(File::Unknown, |(source, stamp)| File::Text(Box::new(source), stamp));
         }
         let File::Text(source, stamp) = file else { return Some(Verdict::Unknown) };
         let verdict = match known.filter(|known| known.digest == *source.digest()) {
             Some(known) => known.verdict,
-            None if !look.may_parse && *source.digest() != anchor.file => return None,
+            None if source.is_beyond(look.parsed_bytes_max) && *source.digest() != anchor.file => {
+                return None;
+            }
             None => anchor.verdict(Some(source), &mut || Instant::now() < until),
         };
         if verdict != Verdict::Unknown {
@@ -277,8 +283,8 @@ struct Look {
     files: HashMap<String, File>,
     /// The folders below the root that are known not to be links, so that each file in them takes one access.
     folders: HashSet<PathBuf>,
-    /// Whether it runs on a stack that is deep enough for the parser.
-    may_parse: bool,
+    /// The longest file that may be parsed on this thread.
+    parsed_bytes_max: usize,
 }
 
 /// The state of a file.
@@ -287,8 +293,8 @@ enum File {
     Gone,
     /// It is not read, because it is outside the checkout, too large, not a regular file, or another user's.
     Unknown,
-    /// It exists.
-    There(Stamp),
+    /// It exists, at this place without links.
+    There(PathBuf, Stamp),
     /// It exists and was read completely.
     Text(Box<Source>, Stamp),
 }
@@ -337,7 +343,7 @@ fn stat(root: &Path, path: &str, folders: &mut HashSet<PathBuf>) -> File {
     };
     if place.ancestors().skip(1).take_while(|folder| *folder != root).all(is_folder) {
         match fs::symlink_metadata(&place) {
-            Ok(facts) if facts.is_file() => return File::There(Stamp::of(&facts)),
+            Ok(facts) if facts.is_file() => return File::There(place, Stamp::of(&facts)),
             Ok(facts) if !facts.is_symlink() => return File::Unknown,
             Err(error) if is_absence(&error) => return File::Gone,
             Err(_) => return File::Unknown,
@@ -350,7 +356,7 @@ fn stat(root: &Path, path: &str, folders: &mut HashSet<PathBuf>) -> File {
         Err(_) => return File::Unknown,
     };
     match fs::metadata(&found) {
-        Ok(facts) if facts.is_file() && found.starts_with(root) => File::There(Stamp::of(&facts)),
+        Ok(facts) if facts.is_file() && found.starts_with(root) => File::There(found, Stamp::of(&facts)),
         _ => File::Unknown,
     }
 }
@@ -359,15 +365,9 @@ fn is_absence(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-fn read(root: &Path, path: &str) -> File {
-    let text = bytes_of(root, path);
-    text.map_or(File::Unknown, |(bytes, stamp)| File::Text(Box::new(Source::new(path, bytes)), stamp))
-}
-
-/// The bytes of a file of the checkout, and the file's state when they were read.
-fn bytes_of(root: &Path, path: &str) -> Option<(Vec<u8>, Stamp)> {
-    let found = root.join(path).canonicalize().ok().filter(|found| found.starts_with(root))?;
-    let file = platform::open_without_waiting(&found).ok()?;
+/// The bytes of a file at a place without links, and the file's state when they were read.
+fn bytes_of(place: &Path) -> Option<(Vec<u8>, Stamp)> {
+    let file = platform::open_without_waiting(place).ok()?;
     let (bytes, facts) = platform::read_bounded(&file, FILE_BYTES_MAX as u64).ok()?;
     Some((bytes, Stamp::of(&facts)))
 }

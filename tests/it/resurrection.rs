@@ -314,6 +314,16 @@ fn tombstones_are_derived_from_the_rows_of_a_backup() {
     assert_eq!(imported["created"], 1, "only what is said again: {imported}");
     // Tombstones that were forgotten stay forgotten.
     other.json(&["tombstones", "--forget", &texts[0].0, "--yes"]);
+    // Also in a home that makes tombstones anew; what was corrected afterwards is known there.
+    let later = "The forgotten ledger of the southern office listens on port 9432.";
+    other.json(&["update", &texts[0].0, "--content", later]);
+    other.json(&["update", &texts[0].0, "--content", "It is 6432 again."]);
+    let (file, _) = backed_up(&other, &[]);
+    let third = Home::new();
+    third.run(&["restore", &file.to_string_lossy()]).success();
+    third.json(&["save", "Once more", &texts[0].1, "--project", "demo"]);
+    let refused = third.run(&["save", "Later", later, "--project", "demo"]);
+    assert!(refused.code() != 0 && refused.stderr.contains(&texts[0].0), "{refused:?}");
     other.run(&["daemon", "stop"]).success();
     other.json(&["save", "Again", &texts[0].1, "--project", "demo"]);
     other.run(&["doctor"]).success();

@@ -169,6 +169,11 @@ impl Source {
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
+
+    /// Whether it has more bytes than these.
+    pub fn is_beyond(&self, bytes_max: usize) -> bool {
+        self.bytes.len() > bytes_max
+    }
 }
 
 impl Anchor {

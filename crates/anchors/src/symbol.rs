@@ -358,8 +358,11 @@ mod tests {
     #[test]
     fn deep_and_long_files_have_an_end() {
         for language in Language::ALL {
-            for open in ["(", "{", "[", "<", "fn a() {", "class A {", "if a:\n "] {
-                let text = open.repeat(5_000);
+            // A test's thread has a stack of 2 MiB.
+            for open in
+                ["(", "{", "[", "<", "-", "*", "!", "- [ ] ", "a.", "a(", "fn a() {", "class A {", "if a:\n "]
+            {
+                let text = open.repeat(16 * 1024 / open.len());
                 assert!(symbols(language, text.as_bytes(), &mut || true).is_some(), "{language:?} {open}");
             }
         }

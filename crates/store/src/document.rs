@@ -5,7 +5,7 @@ use surrealdb::types::{RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{Column, RawRow, columns, flags, put_row},
+    columns::{Column, RawRow, columns, flags, put_row, row_of, with_id},
     read::{Vars, Walk, one},
     row::{key, malformed},
     statement::{self, Statement},
@@ -30,7 +30,7 @@ impl Part for DocumentChanges {
             put_row(record(&document.id), document)
         });
         commit.add(statement::COMMIT_CHUNKS, "chunks", &self.chunks, |chunk| {
-            put_row(chunk_record(&chunk.id), chunk)
+            with_id(chunk_record(&chunk.id), row_of(chunk))
         });
         commit.add(statement::COMMIT_GONE_CHUNKS, "gone_chunks", &self.gone_chunks, chunk_record);
         commit.add(statement::COMMIT_GONE_DOCUMENTS, "gone_documents", &self.gone, |id| GoneDocument {

@@ -14,7 +14,7 @@ use super::{
     row::{memory_id, signed, timestamp, unsigned},
     statement,
 };
-use cerebro_core::domain::{Event, EventKind, MemoryId, Timestamp};
+use cerebro_core::domain::{Event, EventKind, Timestamp};
 
 columns! {
     Event in "event" { writer, seq, at, kind, memory, session, project }
@@ -43,18 +43,11 @@ impl<'a> Events<'a> {
         self.0.select::<RawRow, _>("event", statement::EVENT_AFTER, vars).await
     }
 
-    /// When memories were deleted (`true`) and restored (`false`). Reads the whole log.
-    pub async fn deletions(self) -> Result<Vec<(MemoryId, Timestamp, bool)>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            memory: RecordId,
-            kind: String,
-            at: Datetime,
-        }
-        let deleted = EventKind::MemoryDeleted.as_str();
-        let read = |row: Row| Ok((memory_id("event", row.memory)?, timestamp(row.at), row.kind == deleted));
-        let rows: Vec<Row> = self.0.values("event", statement::EVENT_GAPS, Vars::new()).await?;
-        rows.into_iter().map(read).collect()
+    /// The events of some kinds, in order of time. Reads the whole log.
+    pub async fn of_kinds(self, kinds: &[EventKind]) -> Result<Vec<Event>, StoreError> {
+        let kinds: Vec<String> = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
+        let vars = Vars::new().with("kinds", kinds);
+        self.0.select::<EventRow, _>("event", statement::EVENT_OF_KINDS, vars).await
     }
 
     /// The number and moment of this writer's last event; 0 if there is none.

@@ -122,7 +122,7 @@ statements! {
     ENTITY_NAMED = "entity_named",
     ENTITY_PUT = "entity_put",
     EVENT_AFTER = "event_after",
-    EVENT_GAPS = "event_gaps",
+    EVENT_OF_KINDS = "event_of_kinds",
     EXCHANGE_ANY = "exchange_any",
     EXCHANGE_BEFORE = "exchange_before",
     EXCHANGE_GET = "exchange_get",

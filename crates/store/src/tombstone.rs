@@ -18,7 +18,7 @@ use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Scope, Sessi
 use cerebro_core::named;
 use cerebro_core::sameness::{self, Part as TextPart, Place};
 
-/// Most tombstones of some memories that are read to learn when the last was made.
+/// Most tombstones of some memories that are read for the moments when they were made.
 const SINCE_MAX: usize = 10_000;
 /// How many keys are read at once.
 const KEYS_PAGE: usize = 10_000;
@@ -337,10 +337,9 @@ impl Write<'_> {
             .remove_tombstones(tombstones);
     }
 
-    /// Forgets tombstones for good, although nobody said their texts again.
-    pub fn forget_tombstones(&mut self, tombstones: &[Tombstone]) {
-        let memory = tombstones.first().map(|tombstone| tombstone.memory);
-        let memory = memory.filter(|memory| tombstones.iter().all(|tombstone| tombstone.memory == *memory));
+    /// Forgets tombstones for good, although nobody said their texts again: those of a memory, which are then not derived
+    /// again, or those that are too many.
+    pub fn forget_tombstones(&mut self, tombstones: &[Tombstone], memory: Option<MemoryId>) {
         self.record(NewEvent { memory, ..NewEvent::about_nothing(EventKind::TombstonesForgotten) })
             .remove_tombstones(tombstones);
     }
@@ -460,6 +459,13 @@ impl<'a> Tombstones<'a> {
         let keys = memories.iter().flat_map(|memory| self.0.key_maker.keys_of(memory));
         let keys = keys.filter(|key| self.0.held_keys.may_have(&key.0));
         self.put_derived(&TombstoneChanges { by_key: keys.map(|key| (key, None)).collect() }).await
+    }
+
+    /// Removes tombstones that [`Self::rebuild`] made of a memory's texts that had ceased to hold by some moment.
+    pub async fn remove_until(self, memory: &MemoryId, until: Timestamp) -> Result<(), StoreError> {
+        let made = self.latest(Some(memory), SINCE_MAX).await?.into_iter();
+        let gone = made.filter(|tombstone| tombstone.at <= until).map(|tombstone| (tombstone.key, None));
+        self.put_derived(&TombstoneChanges { by_key: gone.collect() }).await
     }
 
     /// All tombstones in order of key, whichever secret made them.

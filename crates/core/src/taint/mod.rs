@@ -17,14 +17,13 @@ mod tests;
 use std::borrow::Cow;
 
 pub use origin::{Flag, Origin, Taint};
-use rules::Weight;
 
 /// Most bytes of a text that are searched; a longer text is a document.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024;
 
 /// The flags of a text, given its origin, in the order of [`Flag::ALL`]. Nearly always empty.
 ///
-/// A rule looks at each place of the text once; of a text [`TEXT_BYTES_MAX`] are looked at.
+/// The time grows with the length of the text, whatever it says; of a text [`TEXT_BYTES_MAX`] are looked at.
 pub fn flags(text: &str, origin: Origin) -> Vec<Flag> {
     let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
     let unseen = script::unseen(text);
@@ -33,7 +32,7 @@ pub fn flags(text: &str, origin: Origin) -> Vec<Flag> {
     let mut points = unseen;
     let mut found: Vec<Flag> = (unseen > 0).then_some(Flag::Hidden).into_iter().collect();
     for rule in rules::matching(&plain) {
-        points += if rule.weight == Weight::Strong { 2 } else { 1 };
+        points += rule.points;
         found.push(rule.flag);
     }
     if points < if origin.is_chosen() { 2 } else { 1 } {

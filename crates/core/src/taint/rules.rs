@@ -3,34 +3,29 @@
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::AhoCorasick;
-use regex::bytes::{Regex, RegexBuilder};
+use regex_automata::{Anchored, Input, meta::Regex, util::syntax};
 use regex_syntax::{ParserBuilder, hir::literal::Extractor};
 
 use super::Flag;
 
-/// How much a match says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weight {
-    /// Enough by itself: no note has a reason to say it.
-    Strong,
-    /// Notes say it occasionally.
-    Weak,
-}
-
 /// A pattern over [`super::script::plain`] text. `~` stands for up to five words of the same sentence; a blank
 /// matches any run of blanks and line ends.
+#[cfg_attr(test, derive(Debug, PartialEq))]
 pub(super) struct Rule {
     pub flag: Flag,
-    pub weight: Weight,
+    /// How much a match says; two points are enough.
+    pub points: u32,
     pattern: &'static str,
 }
 
+/// A rule for what no note has a reason to say.
 const fn strong(flag: Flag, pattern: &'static str) -> Rule {
-    Rule { flag, weight: Weight::Strong, pattern }
+    Rule { flag, points: 2, pattern }
 }
 
+/// A rule for what notes say occasionally.
 const fn weak(flag: Flag, pattern: &'static str) -> Rule {
-    Rule { flag, weight: Weight::Weak, pattern }
+    Rule { flag, points: 1, pattern }
 }
 
 /// All rules. A match is a reason to look twice, not a proof.
@@ -160,6 +155,9 @@ const RULES: &[Rule] = &[
 
 /// Most memory for the states of one rule, per thread.
 const DFA_BYTES_MAX: usize = 192 * 1024;
+/// How many beginnings of a rule's matches are tried one by one in a text, which takes few states. If there are more, the
+/// whole text is searched once, so that the time does not grow with their number.
+const TRIES_MAX: u32 = 16;
 
 /// A rule's automaton; together they would have more states than any cache holds. It is compiled when a text has one of
 /// the beginnings of its matches, which most texts have of a few rules only.
@@ -167,8 +165,12 @@ static COMPILED: [OnceLock<Regex>; RULES.len()] = [const { OnceLock::new() }; RU
 
 fn compiled(rule: usize) -> &'static Regex {
     COMPILED[rule].get_or_init(|| {
-        let pattern = spelled_out(RULES[rule].pattern);
-        let regex = RegexBuilder::new(&pattern).unicode(false).dfa_size_limit(DFA_BYTES_MAX).build();
+        let config = Regex::config().hybrid_cache_capacity(DFA_BYTES_MAX).auto_prefilter(false);
+        let syntax = syntax::Config::new().unicode(false).utf8(false);
+        let regex = Regex::builder()
+            .configure(config.utf8_empty(false))
+            .syntax(syntax)
+            .build(&spelled_out(RULES[rule].pattern));
         regex.expect("the rules are constant and tested")
     })
 }
@@ -230,21 +232,30 @@ fn spelled_out(pattern: &str) -> String {
 
 /// The rules that a text matches.
 pub(super) fn matching(plain: &str) -> impl Iterator<Item = &'static Rule> {
-    let mut may_match = [false; RULES.len()];
-    PREFILTER.open.iter().for_each(|rule| may_match[*rule] = true);
-    for found in PREFILTER.beginnings.find_overlapping_iter(plain) {
-        may_match[PREFILTER.rule_of[found.pattern().as_usize()]] = true;
+    let mut matches = [false; RULES.len()];
+    for rule in &PREFILTER.open {
+        matches[*rule] = compiled(*rule).is_match(plain);
     }
-    matching_among(plain, move |rule| may_match[rule])
+    let mut tries = [0; RULES.len()];
+    for beginning in PREFILTER.beginnings.find_overlapping_iter(plain) {
+        let rule = PREFILTER.rule_of[beginning.pattern().as_usize()];
+        if matches[rule] || tries[rule] > TRIES_MAX {
+            continue;
+        }
+        tries[rule] += 1;
+        let input = match tries[rule] {
+            ..=TRIES_MAX => Input::new(plain).range(beginning.start()..).anchored(Anchored::Yes),
+            _ => Input::new(plain),
+        };
+        matches[rule] = compiled(rule).is_match(input);
+    }
+    RULES.iter().zip(matches).filter(|(_, matches)| *matches).map(|(rule, _)| rule)
 }
 
-/// The rules that a text matches, of those that may.
-pub(super) fn matching_among(
-    plain: &str,
-    may_match: impl Fn(usize) -> bool,
-) -> impl Iterator<Item = &'static Rule> {
-    let matches = move |rule: &usize| may_match(*rule) && compiled(*rule).is_match(plain.as_bytes());
-    (0..RULES.len()).filter(matches).map(|rule| &RULES[rule])
+/// The rules that a text matches, found without their beginnings.
+#[cfg(test)]
+pub(super) fn matching_anywhere(plain: &str) -> impl Iterator<Item = &'static Rule> {
+    (0..RULES.len()).filter(move |rule| compiled(*rule).is_match(plain)).map(|rule| &RULES[rule])
 }
 
 /// How many rules have a prefilter, of all.

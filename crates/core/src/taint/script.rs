@@ -2,6 +2,9 @@
 
 use crate::text::look_alike;
 
+/// The first character behind the letters of Latin and of phonetic alphabets.
+const FOREIGN_FIRST: char = '\u{370}';
+
 /// How much a text hides: 0 nothing, 1 something that may be accidental, 2 something deliberate.
 pub(super) fn unseen(text: &str) -> u32 {
     if text.is_ascii() {
@@ -18,7 +21,7 @@ pub(super) fn unseen(text: &str) -> u32 {
                 turns += u32::from(c != '\u{202c}' && c != '\u{2069}');
             }
             // Between Latin letters none of these has a meaning.
-            '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' => {
+            _ if is_gap(c) => {
                 let behind = chars.peek().copied().unwrap_or(' ');
                 gaps += u32::from(
                     before.is_ascii_alphabetic() && (behind.is_ascii_alphabetic() || is_gap(behind)),
@@ -50,10 +53,22 @@ fn is_gap(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
 }
 
-/// Whether a word has Latin letters and, among them, letters of another script that look like Latin ones.
+/// Whether a word has Latin letters and, among them, letters of another script, each of which looks like a Latin one.
 fn is_mixed(word: &str) -> bool {
-    let latin = word.chars().filter(char::is_ascii_alphabetic).count();
-    latin >= 2 && word.chars().any(|c| look_alike(c).is_some())
+    if word.is_ascii() {
+        return false;
+    }
+    let chars: Vec<char> = word.chars().collect();
+    let is_upper = |at: usize| chars.get(at).is_some_and(char::is_ascii_uppercase);
+    // As in `TNFα` and `NFκB`: at the end of a word or beside a capital, a letter of Greek is a sign. Omicron never is.
+    let is_sign = |at: usize| at + 1 == chars.len() || is_upper(at + 1) || at > 0 && is_upper(at - 1);
+    let is_disguise = |(at, c): (usize, &char)| {
+        look_alike(*c).is_some() && !(matches!(c, 'α'..='ξ' | 'π'..='ω') && is_sign(at))
+    };
+    let is_foreign = |(_, c): &(usize, &char)| **c >= FOREIGN_FIRST;
+    let mut foreign = chars.iter().enumerate().filter(is_foreign).peekable();
+    let latin = chars.iter().filter(|c| c.is_ascii_alphabetic()).count();
+    latin >= 2 && foreign.peek().is_some() && foreign.all(is_disguise)
 }
 
 /// The text as the rules read it: lower case, one blank between words, nothing invisible, look-alikes as Latin

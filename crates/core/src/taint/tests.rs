@@ -219,13 +219,31 @@ fn the_prefilter_passes_every_rule_that_matches() {
     let (prefiltered, all) = rules::prefiltered();
     assert!(prefiltered * 10 >= all * 9, "only {prefiltered} of {all} rules have a prefilter");
     let attacks = ATTACKS.iter().flat_map(|(_, patterns)| patterns.iter().flat_map(|one| spelled(one)));
-    for text in attacks.chain(BENIGN.iter().map(|text| (*text).to_owned())) {
+    let texts: Vec<String> = attacks.chain(BENIGN.iter().map(|text| (*text).to_owned())).collect();
+    // Also behind more beginnings of matches than are tried one by one, which match nothing by themselves.
+    let behind = texts.iter().map(|text| format!("{}\n{text}", "ignore do not the user ".repeat(20)));
+    for text in texts.iter().cloned().chain(behind) {
         let plain = script::plain(&text);
-        let patterns = |rules: &mut dyn Iterator<Item = &'static rules::Rule>| {
-            rules.map(std::ptr::from_ref).collect::<Vec<_>>()
-        };
-        let found = patterns(&mut rules::matching(&plain));
-        assert_eq!(found, patterns(&mut rules::matching_among(&plain, |_| true)), "{text}");
+        let found: Vec<&rules::Rule> = rules::matching(&plain).collect();
+        assert_eq!(found, rules::matching_anywhere(&plain).collect::<Vec<_>>(), "{text}");
+    }
+}
+
+#[test]
+fn letters_of_another_script_are_hidden_text_only_if_they_pass_for_latin_ones() {
+    for text in [
+        "IFNγ and TNFα rise, NFκB falls; PPARγ, RORγt, TCRαβ, αSMA",
+        "Δt, σx, µs, ΔH, kΩ, λmax, Eν, sinχ",
+        "kapının anahtarı sıcak, ılık, sınıf",
+        "Мы пушим commitы в main; API-шка, Rustом",
+        "ＡＰＩ と Windowsアプリ",
+    ] {
+        assert_eq!(flags(text, Origin::Import), [], "{text}");
+    }
+    for text in
+        ["p\u{430}ssword", "p\u{3b1}ssword", "int\u{3bf} it", "\u{391}ll of it", "Ign\u{43e}re \u{430}ll"]
+    {
+        assert_eq!(flags(text, Origin::Import), [Flag::Hidden], "{text}");
     }
 }
 

@@ -411,13 +411,19 @@ impl Index {
 
     /// The subjects of a session that the index holds; sees every change pushed before.
     pub fn of_session(&self, session: &SessionId) -> Result<Vec<SubjectId>> {
-        let view = self.view()?;
+        // Under the queue's lock: a flush forgets changes only after they are visible to the reader.
+        let (committed, mut found) = {
+            let queue = lock(&self.queue);
+            let docs = queue.changes.values().flat_map(|(_, queued)| queued.change.docs());
+            let of_it = docs.filter(|doc| doc.session.as_ref() == Some(session)).map(|doc| doc.id);
+            (self.reader.searcher(), of_it.collect::<Vec<_>>())
+        };
         let session = session_hash(Some(session));
         guarded(|| {
-            let tables = self.tables.of(&view)?;
+            // What is queued is not cut into passages for this.
+            let tables = self.tables.of(&View::new(committed, &self.fields, &[], 0)?)?;
             let entries = tables.iter().flat_map(|table| table.of_session(session));
-            let mut found: Vec<SubjectId> =
-                entries.filter_map(|entry| SubjectId::from_number(entry.memory)).collect();
+            found.extend(entries.filter_map(|entry| SubjectId::from_number(entry.memory)));
             found.sort_unstable();
             found.dedup();
             Ok(found)
@@ -561,5 +567,24 @@ mod tests {
         index.flush().unwrap();
         assert_eq!(index.len(), 1, "its passages are there once");
         assert!(!index.unseen.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn the_subjects_of_a_session_are_those_committed_and_those_queued() {
+        let dir = tempfile::tempdir().unwrap();
+        let index = Index::open(dir.path()).unwrap();
+        let session = SessionId::parse("one").unwrap();
+        let put = |id: &str, session: Option<&SessionId>| {
+            let doc = Doc { session: session.cloned(), ..doc(id, "walrus", "One walrus.") };
+            index.push(Change::Put(Box::new(doc.clone()))).unwrap();
+            doc.id
+        };
+        let first = put("aaaaaaaaaaaa", Some(&session));
+        index.flush().unwrap();
+        let want = [first, put("bbbbbbbbbbbb", Some(&session))];
+        put("cccccccccccc", None);
+        assert_eq!(index.of_session(&session).unwrap(), want);
+        index.flush().unwrap();
+        assert_eq!(index.of_session(&session).unwrap(), want);
     }
 }

@@ -2,24 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{PATH_BYTES_MAX, chunk_of};
 use crate::{
     moment::storable,
     portable::{Taking, project},
 };
 use cerebro_core::domain::{
-    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Origin, Timestamp,
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Timestamp,
     limits::TITLE_CHARS_MAX,
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_text};
-use cerebro_core::taint;
-use cerebro_documents::{
-    Chunk,
-    limits::{CHUNK_BYTES_MAX, CHUNKS_MAX, IMAGES_MAX},
-};
+use cerebro_documents::limits::{CHUNK_BYTES_MAX, CHUNKS_MAX, IMAGES_MAX};
 use cerebro_store::Write;
 
-/// Longest path, and longest heading with those above it, in bytes.
-const PATH_BYTES_MAX: usize = 4_096;
 /// Longest name of a format, in bytes.
 const NAME_BYTES_MAX: usize = 100;
 
@@ -219,15 +214,7 @@ impl ChunkLine {
         if self.text.len() > 2 * CHUNK_BYTES_MAX {
             return Err(format!("a passage has at most {CHUNK_BYTES_MAX} bytes"));
         }
-        let (heading, text) = (clean(&self.heading, PATH_BYTES_MAX), redact_text(&self.text).value);
-        Ok(DocumentChunk {
-            id: chunk_id(&self.id)?,
-            document: document_id(&self.document)?,
-            page: self.page,
-            digest: Chunk::digest(&heading, &text),
-            flags: taint::of(&heading, &text, Origin::Document).flags,
-            heading,
-            text,
-        })
+        let said = (clean(&self.heading, PATH_BYTES_MAX), redact_text(&self.text).value);
+        Ok(chunk_of(document_id(&self.document)?, chunk_id(&self.id)?, self.page, said))
     }
 }

@@ -1,17 +1,14 @@
 //! Ingesting what was read of a file.
 
+use super::{PATH_BYTES_MAX, chunk_of};
 use crate::{Documents, ServiceError, index::Evidence, tasks::on_a_thread};
 use cerebro_core::domain::{
-    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Origin, Project, Run,
-    Timestamp, limits::TITLE_CHARS_MAX,
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Project, Run, Timestamp,
+    limits::TITLE_CHARS_MAX,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_core::taint;
-use cerebro_documents::{Chunk, Compared, Format, Image, ImageSource, Reading, chunks, compare};
+use cerebro_documents::{Compared, Format, Image, ImageSource, Reading, chunks, compare};
 use cerebro_store::{Decision, StoreError, Write};
-
-/// Longest path, in bytes.
-const PATH_BYTES_MAX: usize = 4_096;
 
 /// A file as it was read.
 #[derive(Debug, Clone)]
@@ -57,7 +54,7 @@ impl Ingested {
     }
 }
 
-/// A document as a new one would be written: redacted and cut into chunks, whose flags are not looked for yet.
+/// A document as a new one would be written: redacted and cut into chunks.
 struct Draft {
     document: Document,
     chunks: Vec<DocumentChunk>,
@@ -82,20 +79,10 @@ impl Draft {
         let title = clean(reading.title.as_deref().unwrap_or(file)).one_line().cut_chars(TITLE_CHARS_MAX);
         // Blank for blank: it is how the file is found again.
         let path = clean(&read.path).cut_bytes(PATH_BYTES_MAX);
-        let (cut_up, cut) = chunks(&reading);
-        let id = DocumentId::random();
+        let (id, (cut_up, cut)) = (DocumentId::random(), chunks(&reading));
         let chunks = cut_up.into_iter().map(|chunk| {
-            let (heading, text) = (clean(&chunk.heading).one_line(), clean(&chunk.text));
-            let digest = Chunk::digest(&heading, &text);
-            DocumentChunk {
-                id: ChunkId::random(),
-                document: id,
-                heading,
-                page: chunk.page,
-                digest,
-                flags: Vec::new(),
-                text,
-            }
+            let said = (clean(&chunk.heading).one_line(), clean(&chunk.text));
+            chunk_of(id, ChunkId::random(), chunk.page, said)
         });
         let chunks: Vec<DocumentChunk> = chunks.collect();
         // An image without a hash is left out: its file was not there to be read.
@@ -164,11 +151,10 @@ impl Decision for Draft {
         let digests: Vec<String> = self.chunks.iter().map(|chunk| chunk.digest.clone()).collect();
         let Compared { kept, gone } = compare(&held, &digests);
         let mut new = Vec::new();
-        let ids = self.chunks.iter().zip(&kept).map(|(draft, kept)| {
+        let ids = self.chunks.iter().zip(&kept).map(|(chunk, kept)| {
             kept.unwrap_or_else(|| {
-                let flags = taint::of(&draft.heading, &draft.text, Origin::Document).flags;
-                new.push(DocumentChunk { document: id, flags, ..draft.clone() });
-                draft.id
+                new.push(DocumentChunk { document: id, ..chunk.clone() });
+                chunk.id
             })
         });
         let document = Document {

@@ -14,7 +14,24 @@ pub use find::{ChunkPart, DocumentChunks};
 pub use ingest::{DocumentRead, Ingested};
 
 use crate::{ServiceError, base::Base, index::EvidenceIndexes};
-use cerebro_core::domain::{Document, DocumentId, Project};
+use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId, Origin, Project};
+use cerebro_core::{redact::RedactedText, taint};
+use cerebro_documents::Chunk;
+
+/// Longest path, and longest heading with those above it, in bytes.
+const PATH_BYTES_MAX: usize = 4_096;
+
+/// A chunk with a heading and a text, and with what follows from these.
+fn chunk_of(
+    document: DocumentId,
+    id: ChunkId,
+    page: Option<u32>,
+    (heading, text): (RedactedText, RedactedText),
+) -> DocumentChunk {
+    let digest = Chunk::digest(&heading, &text);
+    let flags = taint::of(&heading, &text, Origin::Document).flags;
+    DocumentChunk { id, document, heading, page, digest, flags, text }
+}
 
 /// The use cases of documents.
 #[derive(Clone)]

@@ -16,7 +16,7 @@ use super::{
     memories::{document, pushed},
 };
 use crate::{ServiceError, base::Base};
-use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
+use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Revision, Timestamp};
 use cerebro_core::truth::{self, Period};
 use cerebro_durable::remove_folder;
 use cerebro_search::lexical::{Change, Doc, Index, LexicalError};
@@ -73,16 +73,20 @@ impl Known {
         // The positions are read first: events written meanwhile are read again, which is harmless.
         let places = store.peers().all_ends().await?.0;
         let mut known = Self { places, deletions: HashMap::new(), index: None };
-        for (memory, at, is_deleted) in store.events().deletions().await? {
-            known.note(memory, at, is_deleted);
-        }
+        let kinds = [EventKind::MemoryDeleted, EventKind::MemoryRestored];
+        store.events().of_kinds(&kinds).await?.iter().for_each(|event| known.note(event));
         Ok(known)
     }
 
-    fn note(&mut self, memory: MemoryId, at: Timestamp, is_deleted: bool) {
+    fn note(&mut self, event: &Event) {
+        let is_deleted = event.kind == EventKind::MemoryDeleted;
+        let (Some(memory), true) = (event.memory, is_deleted || event.kind == EventKind::MemoryRestored)
+        else {
+            return;
+        };
         let log = self.deletions.entry(memory).or_default();
-        if !log.contains(&(at, is_deleted)) {
-            log.push((at, is_deleted));
+        if !log.contains(&(event.at, is_deleted)) {
+            log.push((event.at, is_deleted));
             log.sort_unstable();
         }
     }
@@ -93,14 +97,9 @@ impl Known {
         let mut log = store.events().since(self.places.clone(), PAGE).await?;
         while let Some(events) = log.next().await? {
             for event in events {
+                self.note(&event);
+                changed.extend(event.memory);
                 self.places.insert(event.writer, event.seq);
-                let Some(memory) = event.memory else { continue };
-                changed.insert(memory);
-                match event.kind {
-                    EventKind::MemoryDeleted => self.note(memory, event.at, true),
-                    EventKind::MemoryRestored => self.note(memory, event.at, false),
-                    _ => {}
-                }
             }
         }
         Ok(changed)

@@ -1,10 +1,10 @@
 //! Maintaining tombstones: they are made again if the home has another secret or the rules changed, bounded in number, and
 //! shown to people, who may remove them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Memories, ServiceError};
-use cerebro_core::domain::{Memory, MemoryId, Revision, Timestamp};
+use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
 use cerebro_store::{Decision, OutdatedText, Supersession, Tombstone, Why, Write};
 
 /// Most tombstones that are kept. Beyond it, those of deleted and purged memories are removed first, then the oldest
@@ -62,7 +62,7 @@ impl Memories {
             if tombstones.is_empty() {
                 return Ok(forgotten);
             }
-            self.base.store.transact(&Forget { tombstones: &tombstones }).await?;
+            self.base.store.transact(&Forget { tombstones: &tombstones, memory: Some(*memory) }).await?;
             forgotten += tombstones.len();
         }
     }
@@ -72,7 +72,7 @@ impl Memories {
     ///
     /// A store may have texts that no longer hold and no such tombstone: it was restored from a backup of another home, or the
     /// secret was lost, or an earlier version made them. Then the tombstones are made again from the rows: earlier revisions,
-    /// superseded and deleted memories. Purged texts are in no row, so they stay unknown.
+    /// superseded and deleted memories, except for what a person forgot. Purged texts are in no row, so they stay unknown.
     ///
     /// # Errors
     /// A failing store. The next opening does all of it again.
@@ -91,7 +91,7 @@ impl Memories {
             if tombstones.is_empty() {
                 break;
             }
-            self.base.store.transact(&Forget { tombstones: &tombstones }).await?;
+            self.base.store.transact(&Forget { tombstones: &tombstones, memory: None }).await?;
             beyond = beyond.saturating_sub(tombstones.len());
         }
         Ok(())
@@ -125,6 +125,11 @@ impl Memories {
                 }
             }
         }
+        for event in self.base.store.events().of_kinds(&[EventKind::TombstonesForgotten]).await? {
+            if let Some(memory) = event.memory {
+                self.base.store.tombstones().remove_until(&memory, event.at).await?;
+            }
+        }
         Ok(())
     }
 
@@ -133,9 +138,13 @@ impl Memories {
         while let Some(page) = pages.next().await? {
             let owners: BTreeSet<MemoryId> = page.iter().map(|revision| revision.memory).collect();
             let owners = self.base.store.memories().map_of(&owners).await?;
+            let written = |revision: &Revision| ((revision.memory, revision.revision), revision.at);
+            let written: BTreeMap<(MemoryId, u32), Timestamp> = page.iter().map(written).collect();
             let outdated = |revision: &Revision| {
                 let now = owners.get(&revision.memory).filter(|owner| !owner.purged)?;
-                let (was, at) = (revision.of(now), now.updated_at);
+                // It ceased to hold when the next was written, which another page may have.
+                let next = written.get(&(now.id, revision.revision + 1));
+                let (was, at) = (revision.of(now), next.copied().unwrap_or(now.updated_at));
                 Some(OutdatedText { was, now: Some(now.clone()), why: Why::Corrected, at })
             };
             let outdated: Vec<OutdatedText> = page.iter().filter_map(outdated).collect();
@@ -161,6 +170,8 @@ impl Memories {
 
 struct Forget<'a> {
     tombstones: &'a [Tombstone],
+    /// The memory whose tombstones a person forgets.
+    memory: Option<MemoryId>,
 }
 
 impl Decision for Forget<'_> {
@@ -168,7 +179,7 @@ impl Decision for Forget<'_> {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.forget_tombstones(self.tombstones);
+        write.forget_tombstones(self.tombstones, self.memory);
         Ok(())
     }
 }

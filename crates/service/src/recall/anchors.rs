@@ -16,15 +16,26 @@ use cerebro_store::{Anchored, Committed};
 /// Most memories whose anchors are kept in memory; at that number all are dropped and read again.
 const HELD_MAX: usize = 10_000;
 
-/// The anchors that were read; none of a memory that has none or is not live.
+/// The anchors that were read or written; none of a memory that has none or is not live.
 #[derive(Default)]
 struct Held {
     anchors: HashMap<MemoryId, Arc<[Anchor]>>,
     /// Counts the changes, so that a reading which began before a change is not kept.
     changes: u64,
+    /// The revisions whose anchors are being written, as long as no commit writes their memories.
+    putting: HashMap<MemoryId, u32>,
 }
 
-/// The anchors of memories that were shown lately.
+impl Held {
+    fn keep(&mut self, anchors: impl ExactSizeIterator<Item = Anchored>) {
+        if self.anchors.len() + anchors.len() > HELD_MAX {
+            self.anchors.clear();
+        }
+        self.anchors.extend(anchors);
+    }
+}
+
+/// The anchors of memories that were saved or shown lately.
 #[derive(Default)]
 pub(crate) struct AnchorCache {
     held: Mutex<Held>,
@@ -33,14 +44,11 @@ pub(crate) struct AnchorCache {
 impl AnchorCache {
     /// Forgets the memories that a commit wrote.
     pub(crate) fn follow(&self, committed: &Committed) {
-        self.forget(committed.memories.iter().map(|memory| memory.id));
-    }
-
-    fn forget(&self, ids: impl IntoIterator<Item = MemoryId>) {
         let mut held = lock(&self.held);
         held.changes += 1;
-        for id in ids {
-            held.anchors.remove(&id);
+        for memory in &committed.memories {
+            held.anchors.remove(&memory.id);
+            held.putting.remove(&memory.id);
         }
     }
 }
@@ -62,10 +70,7 @@ impl Recall {
             let mut held = lock(&cache.held);
             // Another home may anchor a memory to code, and that makes no event.
             if held.changes == changes && !self.base.store.is_shared() {
-                if held.anchors.len() + read.len() > HELD_MAX {
-                    held.anchors.clear();
-                }
-                held.anchors.extend(read.clone());
+                held.keep(read.clone().into_iter());
             }
             known.extend(read);
         }
@@ -80,8 +85,47 @@ impl Recall {
         revision: u32,
         anchors: &[Anchor],
     ) -> Result<bool, ServiceError> {
+        lock(&self.anchors.held).putting.insert(*id, revision);
         let put = self.base.store.anchors().put(id, revision, anchors).await;
-        self.anchors.forget([*id]);
+        let mut held = lock(&self.anchors.held);
+        held.changes += 1;
+        held.anchors.remove(id);
+        let is_last = held.putting.remove(id) == Some(revision);
+        if is_last && matches!(put, Ok(true)) && !self.base.store.is_shared() {
+            held.keep([(*id, anchors.into())].into_iter());
+        }
         Ok(put?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Settings,
+        use_cases::{caller, save, with_service},
+    };
+    use cerebro_anchors::anchors_in;
+    use cerebro_core::domain::Timestamp;
+
+    #[test]
+    fn what_was_written_is_known_until_the_memory_changes() {
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let memory = save(&service, "Clock").await.memory;
+            let anchors = anchors_in("a.rs", b"fn one() {}", &["one".to_owned()], &mut || true);
+            let held = || lock(&service.recall.anchors.held).anchors.get(&memory.id).cloned();
+            assert!(service.recall.anchor(&memory.id, memory.revision, &anchors).await.unwrap());
+            assert_eq!(held().as_deref(), Some(&*anchors), "without being read");
+            assert!(!service.recall.anchor(&memory.id, memory.revision + 1, &anchors).await.unwrap());
+            assert_eq!(held(), None, "nothing was written");
+            assert_eq!(
+                service.recall.anchors(&[memory.id]).await.unwrap(),
+                [(memory.id, anchors.as_slice().into())]
+            );
+            assert!(held().is_some());
+            service.memories.delete(&caller(), &memory.id).await.unwrap();
+            assert_eq!((held(), service.recall.anchors(&[memory.id]).await.unwrap()), (None, vec![]));
+            assert!(lock(&service.recall.anchors.held).putting.is_empty());
+        });
     }
 }
