@@ -47,7 +47,7 @@ impl<'a> Events<'a> {
     pub async fn of_kinds(self, kinds: &[EventKind]) -> Result<Vec<Event>, StoreError> {
         let kinds: Vec<String> = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
         let vars = Vars::new().with("kinds", kinds);
-        self.0.select::<EventRow, _>("event", statement::EVENT_OF_KINDS, vars).await
+        self.0.select::<RawRow, _>("event", statement::EVENT_OF_KINDS, vars).await
     }
 
     /// The number and moment of this writer's last event; 0 if there is none.
