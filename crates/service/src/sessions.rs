@@ -8,7 +8,7 @@ use std::{
 use crate::{Caller, ServiceError, base::Base, fields::Fields, lock, projects::KnownProjects};
 use cerebro_core::domain::{EndReason, Project, Session, SessionId, Timestamp, limits::DISCONNECT_GRACE};
 use cerebro_core::redact::RedactedText;
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// Most sessions that are remembered as live. Others are looked up.
 const LIVE_MAX: usize = 10_000;
@@ -89,7 +89,7 @@ impl Sessions {
         let request = Start::read(&mut fields, caller, request);
         let known = self.projects.before_write(request.project.as_ref(), caller).await?;
         let (session, resumed) =
-            self.base.store.transact(&StartSession { caller, request: &request }).await?;
+            self.base.store.transact(|write| Box::pin(start(write, caller, &request))).await?;
         let new_project = known.and_then(|known| known.meet(Some(&session.project)));
         Ok(Started { session, resumed, new_project, redacted: fields.redacted() })
     }
@@ -105,7 +105,28 @@ impl Sessions {
         id: &SessionId,
         reason: EndReason,
     ) -> Result<Session, ServiceError> {
-        self.base.store.transact(&EndSession { sessions: self, caller, id, reason }).await
+        self.base.store.transact(|write| Box::pin(self.put_end(write, caller, id, reason))).await
+    }
+
+    async fn put_end(
+        &self,
+        write: &mut Write<'_>,
+        caller: Option<&Caller>,
+        id: &SessionId,
+        reason: EndReason,
+    ) -> Result<Session, ServiceError> {
+        lock(&self.held.live).remove(id);
+        let mut session = match (write.store().sessions().by_id(id).await?, caller) {
+            (Some(session), _) => session,
+            (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent).await?,
+            (None, None) => return Err(ServiceError::NoSession(id.to_string())),
+        };
+        if session.ended_at.is_none() {
+            session.ended_at = Some(write.at());
+            session.end_reason = Some(reason);
+            write.end_session(&session);
+        }
+        Ok(session)
     }
 
     /// Begins or resumes the caller's session if needed, within the write's transaction.
@@ -214,50 +235,7 @@ impl Sessions {
     }
 }
 
-struct StartSession<'a> {
-    caller: &'a Caller,
-    request: &'a Start,
-}
-
-impl Decision for StartSession<'_> {
-    /// The session, and whether it had ended before.
-    type Output = (Session, bool);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(Session, bool), ServiceError> {
-        start(write, self.caller, self.request).await
-    }
-}
-
-struct EndSession<'a> {
-    sessions: &'a Sessions,
-    /// Who ends it; a caller can begin an unknown session for that.
-    caller: Option<&'a Caller>,
-    id: &'a SessionId,
-    reason: EndReason,
-}
-
-impl Decision for EndSession<'_> {
-    type Output = Session;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Session, ServiceError> {
-        let Self { sessions, caller, id, reason } = *self;
-        lock(&sessions.held.live).remove(id);
-        let mut session = match (write.store().sessions().by_id(id).await?, caller) {
-            (Some(session), _) => session,
-            (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent).await?,
-            (None, None) => return Err(ServiceError::NoSession(id.to_string())),
-        };
-        if session.ended_at.is_none() {
-            session.ended_at = Some(write.at());
-            session.end_reason = Some(reason);
-            write.end_session(&session);
-        }
-        Ok(session)
-    }
-}
-
+/// Starts or resumes a session. Returns it, and whether it had ended before.
 async fn start(
     write: &mut Write<'_>,
     caller: &Caller,

@@ -18,7 +18,7 @@ use cerebro_core::truth::{
 };
 use cerebro_models::llm::Llm;
 use cerebro_store::{
-    ASKED_KEPT, Asked, CycleState, Decision, JobKind, SaidText, StoredCycle, StoredStep, Subject, Write,
+    ASKED_KEPT, Asked, CycleState, JobKind, SaidText, StoredCycle, StoredStep, Subject, Write,
 };
 
 /// How many memories are read at once.
@@ -98,57 +98,48 @@ impl Consolidating {
             drawn => drawn?,
         };
         drawn.insights.retain(|insight| !asking.topics.is_known(insight));
-        let keep = KeepInsights { plan: asking.plan, topic: &topic, drawn: &drawn, payer: &payer };
-        Ok(self.base.store.transact(&keep).await?)
+        let (plan, spent, store) = (asking.plan, payer.spent(), &self.base.store);
+        Ok(store.transact(|write| Box::pin(keep(write, plan, &topic, &drawn, spent))).await?)
     }
 }
 
-/// Stores the result of a question in the plan that it was asked for, if the plan still waits.
-struct KeepInsights<'a> {
+/// Stores the result of a question in the plan that it was asked for, if the plan still waits. Returns whether it does.
+async fn keep(
+    write: &mut Write<'_>,
     plan: CycleId,
-    topic: &'a Topic,
-    drawn: &'a Drawn,
-    payer: &'a Payer<'a>,
-}
-
-impl Decision for KeepInsights<'_> {
-    type Output = bool;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Some(mut cycle) = write.store().cycles().by_id(&self.plan).await? else { return Ok(false) };
-        if cycle.state != CycleState::Planned {
-            return Ok(false);
-        }
-        let present = sources(write, self.drawn.insights.iter()).await?;
-        let dropped: u32 = self.drawn.dropped.values().sum();
-        cycle.asked.dropped += u64::from(dropped);
-        for insight in &self.drawn.insights {
-            let is_planned = cycle
-                .steps
-                .iter()
-                .any(|one| one.insight.as_ref().is_some_and(|one| one.text == insight.text));
-            let (scope, content) = (Scope::Project(insight.project.clone()), insight.content());
-            let saying = SaidText { scope: &scope, title: &insight.title, content: &content };
-            let is_refused = !guard::admits(write, saying, Origin::Derived).await?;
-            if is_planned || is_refused || !insight.is_supported(&present) {
-                cycle.asked.dropped += 1;
-                continue;
-            }
-            if cycle.steps.iter().filter(|one| one.insight.is_some()).count() < INSIGHTS_MAX {
-                cycle.steps.push(step(insight));
-            }
-        }
-        let asked = &mut cycle.asked;
-        let spent = self.payer.spent();
-        asked.spent.requests += spent.requests;
-        asked.spent.tokens += spent.tokens;
-        asked.topics.push(self.topic.fingerprint.clone());
-        let more = asked.topics.len().saturating_sub(ASKED_KEPT);
-        asked.topics.drain(..more);
-        write.put_cycle(&cycle, Vec::new());
-        Ok(true)
+    topic: &Topic,
+    drawn: &Drawn,
+    spent: Spent,
+) -> Result<bool, ServiceError> {
+    let Some(mut cycle) = write.store().cycles().by_id(&plan).await? else { return Ok(false) };
+    if cycle.state != CycleState::Planned {
+        return Ok(false);
     }
+    let present = sources(write, drawn.insights.iter()).await?;
+    let dropped: u32 = drawn.dropped.values().sum();
+    cycle.asked.dropped += u64::from(dropped);
+    for insight in &drawn.insights {
+        let is_planned =
+            cycle.steps.iter().any(|one| one.insight.as_ref().is_some_and(|one| one.text == insight.text));
+        let (scope, content) = (Scope::Project(insight.project.clone()), insight.content());
+        let saying = SaidText { scope: &scope, title: &insight.title, content: &content };
+        let is_refused = !guard::admits(write, saying, Origin::Derived).await?;
+        if is_planned || is_refused || !insight.is_supported(&present) {
+            cycle.asked.dropped += 1;
+            continue;
+        }
+        if cycle.steps.iter().filter(|one| one.insight.is_some()).count() < INSIGHTS_MAX {
+            cycle.steps.push(step(insight));
+        }
+    }
+    let asked = &mut cycle.asked;
+    asked.spent.requests += spent.requests;
+    asked.spent.tokens += spent.tokens;
+    asked.topics.push(topic.fingerprint.clone());
+    let more = asked.topics.len().saturating_sub(ASKED_KEPT);
+    asked.topics.drain(..more);
+    write.put_cycle(&cycle, Vec::new());
+    Ok(true)
 }
 
 fn step(insight: &Insight) -> StoredStep {

@@ -15,7 +15,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// Most exchanges of a session that is distilled.
 const EXCHANGES_MAX: usize = 2_000;
@@ -88,7 +88,8 @@ impl Distilling {
         model: &str,
     ) -> Result<(), ServiceError> {
         let model = redact_text(model).value;
-        self.base.store.transact(&KeepDistilled { session, run, claims, model }).await
+        let store = &self.base.store;
+        store.transact(|write| Box::pin(keep(write, session, &run, &claims, &model))).await
     }
 
     /// The question about a session, or the reason why it is not sent.
@@ -146,67 +147,60 @@ fn bounded(session: &PastSession, exchanges: Vec<FullExchange>, tokens: u64) -> 
     (prepared, shown)
 }
 
-/// Keeps the claims that passed and whose evidence is still there.
-struct KeepDistilled<'a> {
-    session: &'a PastSession,
-    run: DistilRun,
-    claims: Vec<Claim>,
-    model: RedactedText,
-}
-
-impl Decision for KeepDistilled<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        // It may have been forgotten while the model was asked.
-        let Some(session) = write.store().past_sessions().by_id(&self.session.id).await? else {
-            return Ok(());
-        };
-        let cited: BTreeSet<ExchangeId> =
-            self.claims.iter().flat_map(|claim| &claim.evidence).map(|evidence| evidence.exchange).collect();
-        let here = write.store().exchanges().by_ids(&Vec::from_iter(cited)).await?;
-        let here: Vec<Exchange> = here.into_iter().map(|full| full.exchange).collect();
-        let is_here = |claim: &&Claim| {
-            claim.evidence.iter().all(|evidence| {
-                here.iter()
-                    .any(|exchange| exchange.id == evidence.exchange && exchange.digest == evidence.digest)
-            })
-        };
-        let candidate = |claim: &Claim| Candidate {
-            id: CandidateId::of(&session.id, claim.kind.as_str(), &claim.text),
-            session: session.id.clone(),
-            kind: claim.kind,
-            title: claim.title.clone(),
-            text: claim.text.clone(),
-            evidence: claim.evidence.clone(),
-            state: CandidateState::Waiting,
-            memory: None,
-            generation: self.run.generation.clone(),
-            model: self.model.clone(),
-            corroborated: false,
-            at: write.at(),
-            decided_at: None,
-        };
-        let mut candidates: Vec<Candidate> = self.claims.iter().filter(is_here).map(candidate).collect();
-        let mut run = self.run.clone();
-        run.at = write.at();
-        // Some of it may have been forgotten, too. What the model says may tell of that.
-        let forgotten = write.store().history().forgotten_texts().await?;
-        candidates.retain(|candidate| !candidate.any_text(|text| forgotten.are_in(text)));
-        if session.exchanges < self.session.exchanges {
-            run.title = None;
-        }
-        run.title = run.title.filter(|title| !forgotten.are_in(title));
-        run.claims = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
-        if run.claims > 0 {
-            run.state = DistilState::Done;
-        }
-        // Earlier candidates stay as they are, decided or not, whether they are proposed again or not.
-        let ids: Vec<CandidateId> = candidates.iter().map(|candidate| candidate.id).collect();
-        let known = write.store().candidates().by_ids(&ids).await?;
-        candidates.retain(|candidate| known.iter().all(|known| known.id != candidate.id));
-        write.store_distilled(&session, run, candidates);
-        Ok(())
+/// Keeps the claims that passed and whose evidence is still there. `asked` is the session as the model was asked about it.
+async fn keep(
+    write: &mut Write<'_>,
+    asked: &PastSession,
+    run: &DistilRun,
+    claims: &[Claim],
+    model: &RedactedText,
+) -> Result<(), ServiceError> {
+    // It may have been forgotten while the model was asked.
+    let Some(session) = write.store().past_sessions().by_id(&asked.id).await? else {
+        return Ok(());
+    };
+    let cited: BTreeSet<ExchangeId> =
+        claims.iter().flat_map(|claim| &claim.evidence).map(|evidence| evidence.exchange).collect();
+    let here = write.store().exchanges().by_ids(&Vec::from_iter(cited)).await?;
+    let here: Vec<Exchange> = here.into_iter().map(|full| full.exchange).collect();
+    let is_here = |claim: &&Claim| {
+        claim.evidence.iter().all(|evidence| {
+            here.iter().any(|exchange| exchange.id == evidence.exchange && exchange.digest == evidence.digest)
+        })
+    };
+    let candidate = |claim: &Claim| Candidate {
+        id: CandidateId::of(&session.id, claim.kind.as_str(), &claim.text),
+        session: session.id.clone(),
+        kind: claim.kind,
+        title: claim.title.clone(),
+        text: claim.text.clone(),
+        evidence: claim.evidence.clone(),
+        state: CandidateState::Waiting,
+        memory: None,
+        generation: run.generation.clone(),
+        model: model.clone(),
+        corroborated: false,
+        at: write.at(),
+        decided_at: None,
+    };
+    let mut candidates: Vec<Candidate> = claims.iter().filter(is_here).map(candidate).collect();
+    let mut run = run.clone();
+    run.at = write.at();
+    // Some of it may have been forgotten, too. What the model says may tell of that.
+    let forgotten = write.store().history().forgotten_texts().await?;
+    candidates.retain(|candidate| !candidate.any_text(|text| forgotten.are_in(text)));
+    if session.exchanges < asked.exchanges {
+        run.title = None;
     }
+    run.title = run.title.filter(|title| !forgotten.are_in(title));
+    run.claims = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
+    if run.claims > 0 {
+        run.state = DistilState::Done;
+    }
+    // Earlier candidates stay as they are, decided or not, whether they are proposed again or not.
+    let ids: Vec<CandidateId> = candidates.iter().map(|candidate| candidate.id).collect();
+    let known = write.store().candidates().by_ids(&ids).await?;
+    candidates.retain(|candidate| known.iter().all(|known| known.id != candidate.id));
+    write.store_distilled(&session, run, candidates);
+    Ok(())
 }

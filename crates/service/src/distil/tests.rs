@@ -12,7 +12,6 @@ use cerebro_core::domain::{
 };
 use cerebro_core::pace::{Budget, Spent};
 use cerebro_core::redact::redact_text;
-use cerebro_store::{Decision, Write};
 
 const MODEL: &str = "test/model";
 
@@ -285,27 +284,13 @@ fn a_citation_that_was_removed_stays_away_when_another_session_corroborates_its_
         service.memories.update(&caller(), &memory, patch).await.unwrap();
         let claim = service.base.store.candidates().by_id(&all.id).await.unwrap().unwrap();
         let claim = Candidate { corroborated: true, ..claim };
-        service.base.store.transact(&Corroborated { claim: &claim, past: &past }).await.unwrap();
+        let store = &service.base.store;
+        store.transact(|write| Box::pin(write.corroborate_candidate(&claim, &past))).await.unwrap();
         assert_eq!(evidence_of(&service, &memory).await, kept);
         // A person who accepts it says so again.
-        let put = Put { past, claims: vec![claim] };
-        service.base.store.transact(&put).await.unwrap();
+        store.change(|write| write.decide_candidate(&claim, &past)).await.unwrap();
         assert_eq!(evidence_of(&service, &memory).await.len(), 3);
     });
-}
-
-struct Corroborated<'a> {
-    claim: &'a Candidate,
-    past: &'a PastSession,
-}
-
-impl Decision for Corroborated<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        Ok(write.corroborate_candidate(self.claim, self.past).await?)
-    }
 }
 
 #[test]
@@ -373,12 +358,12 @@ fn a_memory_that_says_the_forgotten_text_goes_whatever_supports_it() {
             let (state, memory) = (CandidateState::Accepted, Some((memory, 1)));
             Candidate { state, memory, title: text.clone(), text, ..claim.clone() }
         };
-        let put = Put { claims: vec![support(&claims[1], memories[0], "number one")], past: other };
-        service.base.store.transact(&put).await.unwrap();
+        let put = support(&claims[1], memories[0], "number one");
+        service.base.store.change(|write| write.decide_candidate(&put, &other)).await.unwrap();
         // And a third one has a claim with the text, which none of its exchanges has.
         let (third, claims) = distilled(&service, "u").await;
         let told = Candidate { text: redact_text("after the first").value, ..claims[2].clone() };
-        service.base.store.transact(&Put { claims: vec![told], past: third.clone() }).await.unwrap();
+        service.base.store.change(|write| write.decide_candidate(&told, &third)).await.unwrap();
 
         let forget = Forget { text: Some("The  FIRST".to_owned()), ..Forget::default() };
         let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
@@ -391,24 +376,6 @@ fn a_memory_that_says_the_forgotten_text_goes_whatever_supports_it() {
         let stays = service.base.store.memories().by_id(&memories[1]).await.unwrap().unwrap();
         assert!(stays.is_live());
     });
-}
-
-/// Writes candidates as they are.
-struct Put {
-    past: PastSession,
-    claims: Vec<Candidate>,
-}
-
-impl Decision for Put {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        for claim in &self.claims {
-            write.decide_candidate(claim, &self.past);
-        }
-        Ok(())
-    }
 }
 
 /// Accepts what was distilled and arranges it: the first and the second under topics, the last one nowhere.

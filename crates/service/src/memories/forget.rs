@@ -6,7 +6,7 @@ use cerebro_core::domain::{
     HistoryTombstone, Memory, MemoryId, Prompt, PromptId, Run, Scope, Session, SessionId,
 };
 use cerebro_core::hygiene::summary_key;
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 use super::agent_hooks;
 use crate::{
@@ -53,7 +53,7 @@ impl Memories {
                 summaries += 1;
                 if run == Run::Real {
                     let with_it = matches!(summary, Summary::LastMessage);
-                    self.base.store.transact(&ForgetSummary { session: &past.id, with_it }).await?;
+                    self.bury_summary(&past.id, with_it).await?;
                 }
                 if let (Run::Real, Summary::OfCompaction(memory)) = (run, summary) {
                     // This takes it from the session, too.
@@ -61,7 +61,7 @@ impl Memories {
                 }
             }
             if run == Run::Real && !buried.is_empty() {
-                self.base.store.transact(&Bury { buried: &buried }).await?;
+                self.base.store.change(|write| write.put_history_tombstones(buried.clone())).await?;
             }
         }
         Ok(Reported { prompts, summaries })
@@ -85,10 +85,26 @@ impl Memories {
                 page.iter().filter(|prompt| is_met(prompt)).map(|prompt| prompt.id).collect();
             forgotten += met.len();
             if !met.is_empty() && run == Run::Real {
-                self.base.store.transact(&ForgetPrompts { prompts: &met }).await?;
+                self.base.store.transact(|write| Box::pin(forget_prompts(write, &met))).await?;
             }
         }
         Ok(forgotten)
+    }
+
+    /// Keeps a tombstone of the summary that hooks left of a session. `with_it` destroys the summary on the session now;
+    /// otherwise its memory is destroyed afterwards.
+    async fn bury_summary(&self, id: &SessionId, with_it: bool) -> Result<(), ServiceError> {
+        let burying = self.base.store.transact(|write| {
+            Box::pin(async move {
+                write.put_history_tombstones(vec![HistoryTombstone::of_summary(id)]);
+                if with_it && let Some(mut session) = write.session(id).await? {
+                    session.summary = None;
+                    write.summarise_session(&session);
+                }
+                Ok(())
+            })
+        });
+        burying.await
     }
 
     /// The summary that hooks left of a session, if it is to be forgotten. `meant` is the decision on the session.
@@ -143,56 +159,11 @@ enum Summary {
     OfCompaction(MemoryId),
 }
 
-struct ForgetPrompts<'a> {
-    prompts: &'a [PromptId],
-}
-
-impl Decision for ForgetPrompts<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        for id in self.prompts {
-            if let Some(prompt) = write.store().prompts().by_id(id).await? {
-                write.forget_prompt(&prompt);
-            }
+async fn forget_prompts(write: &mut Write<'_>, prompts: &[PromptId]) -> Result<(), ServiceError> {
+    for id in prompts {
+        if let Some(prompt) = write.store().prompts().by_id(id).await? {
+            write.forget_prompt(&prompt);
         }
-        Ok(())
     }
-}
-
-struct ForgetSummary<'a> {
-    session: &'a SessionId,
-    /// Whether the summary on the session is destroyed now. Otherwise its memory is destroyed afterwards.
-    with_it: bool,
-}
-
-impl Decision for ForgetSummary<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.put_history_tombstones(vec![HistoryTombstone::of_summary(self.session)]);
-        if self.with_it
-            && let Some(mut session) = write.session(self.session).await?
-        {
-            session.summary = None;
-            write.summarise_session(&session);
-        }
-        Ok(())
-    }
-}
-
-struct Bury<'a> {
-    buried: &'a [HistoryTombstone],
-}
-
-impl Decision for Bury<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.put_history_tombstones(self.buried.to_vec());
-        Ok(())
-    }
+    Ok(())
 }

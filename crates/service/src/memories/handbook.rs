@@ -13,7 +13,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::hygiene::Draft;
 use cerebro_core::{redact::redact_text, taint};
-use cerebro_store::{Decision, DeletedFilter, Store, Write};
+use cerebro_store::{DeletedFilter, Store, Write};
 
 /// The tag of memories that were made of candidates.
 pub(crate) const TAG: &str = "distilled";
@@ -215,8 +215,14 @@ impl Memories {
         project: Option<&Project>,
         keys: &[&str],
     ) -> Result<Vec<Memory>, ServiceError> {
-        let by = distiller(self);
-        self.base.store.transact(&Render { memories: self, by: &by, project, keys }).await
+        let by = &distiller(self);
+        let rendering = self.base.store.transact(|write| {
+            Box::pin(async move {
+                let handbook = HandbookSources::of(write.store()).await?.handbook(project);
+                put_rendered(self, write, by, (&handbook, project), keys).await
+            })
+        });
+        rendering.await
     }
 
     /// The drafts of skills in the handbook of a project, or in all handbooks.
@@ -286,24 +292,6 @@ pub(crate) fn distiller(memories: &Memories) -> Caller {
         agent: agent_name(NAME),
         person: false,
         session: SessionId::parse(&format!("{NAME}-{day}")).unwrap_or_else(|_| SessionId::random()),
-    }
-}
-
-/// Renders a handbook within a transaction.
-struct Render<'a> {
-    memories: &'a Memories,
-    by: &'a Caller,
-    project: Option<&'a Project>,
-    keys: &'a [&'a str],
-}
-
-impl Decision for Render<'_> {
-    type Output = Vec<Memory>;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Vec<Memory>, ServiceError> {
-        let handbook = HandbookSources::of(write.store()).await?.handbook(self.project);
-        put_rendered(self.memories, write, self.by, (&handbook, self.project), self.keys).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::{Memories, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Revision, Timestamp};
-use cerebro_store::{Decision, OutdatedText, Supersession, Tombstone, Why, Write};
+use cerebro_store::{OutdatedText, Supersession, Tombstone, Why};
 
 /// Most tombstones that are kept. Beyond it, those of deleted and purged memories are removed first, then the oldest
 /// corrections.
@@ -62,7 +62,7 @@ impl Memories {
             if tombstones.is_empty() {
                 return Ok(forgotten);
             }
-            self.base.store.transact(&Forget { tombstones: &tombstones }).await?;
+            self.base.store.change(|write| write.forget_tombstones(&tombstones)).await?;
             forgotten += tombstones.len();
         }
     }
@@ -91,7 +91,7 @@ impl Memories {
             if tombstones.is_empty() {
                 break;
             }
-            self.base.store.transact(&Forget { tombstones: &tombstones }).await?;
+            self.base.store.change(|write| write.forget_tombstones(&tombstones)).await?;
             beyond = beyond.saturating_sub(tombstones.len());
         }
         Ok(())
@@ -155,20 +155,6 @@ impl Memories {
             let outdated: Vec<OutdatedText> = edges.iter().filter_map(outdated).collect();
             self.base.store.tombstones().rebuild(&outdated).await?;
         }
-        Ok(())
-    }
-}
-
-struct Forget<'a> {
-    tombstones: &'a [Tombstone],
-}
-
-impl Decision for Forget<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.forget_tombstones(self.tombstones);
         Ok(())
     }
 }

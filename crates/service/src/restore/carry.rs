@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use crate::{Clock, Forgotten, Service, ServiceError, backup::BackupError, guard, history::Carried};
 use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId};
-use cerebro_store::{Decision, ForgottenText, Store, StoreError, Tombstone, Write};
+use cerebro_store::{ForgottenText, Store, StoreError, Tombstone};
 
 /// How many rows are read or written at once.
 const BATCH: usize = 500;
@@ -109,10 +109,10 @@ async fn carried(service: &Service, noted: Noted) -> Result<CarriedOver, Service
         store.tombstones().take_over(some).await?;
     }
     for some in newer.history.chunks(BATCH) {
-        store.transact(&TakeOver { history: some, texts: &[] }).await?;
+        store.change(|write| write.put_history_tombstones(some.to_vec())).await?;
     }
     for some in newer.texts.chunks(BATCH) {
-        store.transact(&TakeOver { history: &[], texts: some }).await?;
+        store.change(|write| write.take_over_forgotten_texts(some.to_vec())).await?;
     }
     let forgotten = if newer.history.is_empty() && newer.texts.is_empty() {
         Forgotten::default()
@@ -127,25 +127,4 @@ async fn carried(service: &Service, noted: Noted) -> Result<CarriedOver, Service
         said_again.extend(store.tombstones().said_by(&live, &newer.tombstones));
     }
     Ok(CarriedOver { said_again, forgotten, is_unread: false })
-}
-
-/// Writes what another database of this home knows was forgotten.
-struct TakeOver<'a> {
-    history: &'a [HistoryTombstone],
-    texts: &'a [ForgottenText],
-}
-
-impl Decision for TakeOver<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        if !self.history.is_empty() {
-            write.put_history_tombstones(self.history.to_vec());
-        }
-        if !self.texts.is_empty() {
-            write.take_over_forgotten_texts(self.texts.to_vec());
-        }
-        Ok(())
-    }
 }

@@ -5,7 +5,7 @@ use cerebro_ledger::{
     State, Step, Work, limits,
     work::{SESSION, key_name},
 };
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_store::{StoredWork, Write};
 
 use super::{
     Actor, Appended, BeginWork, CloseWork, Happening, Target,
@@ -53,7 +53,8 @@ impl Journal {
             Box::pin(async move {
                 let decision =
                     Begin { journal: &journal, actor: &actor, asked: &begin, kind: &kind, first: &first };
-                let (work, state) = journal.base.store.transact(&decision).await?;
+                let (work, state) =
+                    journal.base.store.transact(|write| Box::pin(decision.decide(write))).await?;
                 let is_new = state.is_some();
                 if let Some(state) = state {
                     journal.held.wrote(work.id, state, 1);
@@ -84,7 +85,7 @@ impl Journal {
             Box::pin(async move {
                 let fork =
                     Fork { journal: &journal, actor: &actor, from: &from, at, state: &state, first: &first };
-                let (work, state) = journal.base.store.transact(&fork).await?;
+                let (work, state) = journal.base.store.change(|write| fork.made(write)).await?;
                 journal.held.wrote(work.id, state, 1);
                 Ok(work)
             }),
@@ -151,12 +152,9 @@ struct Begin<'a> {
     first: &'a Prepared,
 }
 
-impl Decision for Begin<'_> {
+impl Begin<'_> {
     /// The piece of work, and its state if it is new.
-    type Output = (Work, Option<State>);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(Work, Option<State>), ServiceError> {
         let Self { journal, actor, asked: begin, kind, first } = *self;
         let project = begin.project.as_ref().unwrap_or(&actor.project);
         let key = begin.key.as_deref().map(|key| line(key, limits::KEY_CHARS_MAX).to_string());
@@ -198,11 +196,8 @@ struct Fork<'a> {
     first: &'a Prepared,
 }
 
-impl Decision for Fork<'_> {
-    type Output = (Work, State);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+impl Fork<'_> {
+    fn made(&self, write: &mut Write<'_>) -> (Work, State) {
         let Self { journal, actor, from, at, state, first } = *self;
         let from = &from.work;
         // A session's piece of work is found by its session; a fork is not, so it is a task.
@@ -212,6 +207,6 @@ impl Decision for Fork<'_> {
         let mut work = new_work(journal, actor, kind, title, write.at());
         work.project = from.project.clone();
         work.forked_from = Some((from.id, at));
-        Ok(made(journal, (work, state.clone()), first, write))
+        made(journal, (work, state.clone()), first, write)
     }
 }

@@ -2,7 +2,7 @@
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::{IntentStanding, Repeat, State, Step, Work, claim, limits};
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 use super::{
     Actor, Appended, ClaimWork, Happening, IntentAnswer, WorkClaimed,
@@ -188,7 +188,7 @@ impl Journal {
         // Folded before the writer is taken. Under the writer, only the events that came in between are folded.
         self.state_of(&self.stored_work(owner, id).await?).await?;
         let change = Change { journal: self, owner, id, make };
-        let (answer, work, state) = self.base.store.transact(&change).await?;
+        let (answer, work, state) = self.base.store.transact(|write| Box::pin(change.decide(write))).await?;
         if let Some(state) = state {
             self.held.wrote(*id, state, 1);
         }
@@ -278,15 +278,12 @@ struct Change<'a, F> {
     make: F,
 }
 
-impl<T: Send, F> Decision for Change<'_, F>
+impl<T: Send, F> Change<'_, F>
 where
     F: Fn(&mut Draft, Moments) -> Result<Changed<T>, ServiceError> + Sync,
 {
     /// The result, the row, and the state if it is a new one.
-    type Output = (T, Work, Option<State>);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(T, Work, Option<State>), ServiceError> {
         let Self { journal, owner, id, make } = self;
         let stored = journal.stored_work(owner, id).await?;
         if stored.work.key_id != journal.held.key_id {

@@ -3,7 +3,7 @@
 use cerebro_core::domain::{HistoryTombstone, Run, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{ChainedEvent, Entry, Work};
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_store::{StoredWork, Write};
 
 use super::draft::{holds_json, unpacked};
 use crate::{
@@ -61,7 +61,7 @@ impl Journal {
         let purged = buried.len();
         if purged > 0 && run == Run::Real {
             let purge = PurgeEvents { work: &work.id, numbers: &numbers, untitled, buried: &buried };
-            self.base.store.transact(&purge).await?;
+            self.base.store.transact(|write| Box::pin(purge.decide(write))).await?;
         }
         Ok(purged)
     }
@@ -102,10 +102,7 @@ struct PurgeEvents<'a> {
     buried: &'a [HistoryTombstone],
 }
 
-impl Decision for PurgeEvents<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
+impl PurgeEvents<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
         if let Some(mut stored) = write.work(self.work).await? {
             if self.untitled {

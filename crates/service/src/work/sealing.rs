@@ -8,7 +8,7 @@ use cerebro_ledger::{
     Status, Work, continues,
     seal::{Leaf, Log, Seal, verifier},
 };
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_store::{StoredWork, Write};
 
 use super::{Actor, WorkHead, WorkProof, keys::Keyring, verifying::readable};
 use crate::{Journal, ServiceError, lock};
@@ -39,11 +39,8 @@ struct Sealing<'a> {
     leaves: &'a [Leaf],
 }
 
-impl Decision for Sealing<'_> {
+impl Sealing<'_> {
     /// Whether it was done. Nothing is pruned that has changed since it was examined.
-    type Output = bool;
-    type Error = ServiceError;
-
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
         let ids: Vec<WorkId> = self.leaves.iter().map(|leaf| leaf.work).collect();
         let mut works = write.store().works().by_ids(&ids).await?;
@@ -201,7 +198,7 @@ impl Journal {
             (sealed.log.seal(keyring.origin(), texts, epoch, &key, next), key.public())
         };
         let decision = Sealing { seal: &seal, leaves: &leaves };
-        let done = self.base.store.transact(&decision).await;
+        let done = self.base.store.transact(|write| Box::pin(decision.decide(write))).await;
         if !matches!(done, Ok(true)) {
             // The tree in memory is ahead of the store.
             *slot = None;
