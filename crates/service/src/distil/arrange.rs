@@ -142,55 +142,35 @@ impl Distilling {
         Ok(due)
     }
 
-    /// Asks a model how to arrange a handbook and keeps what passes the check. `false` if nothing was sent.
-    pub(crate) async fn arrange(
+    /// Asks a model how to arrange a handbook. Returns what passes the check; `None` if nothing was sent.
+    pub(super) async fn arrange(
         &self,
         project: Option<&Project>,
         llm: &Llm,
         settings: &DistilSettings,
-    ) -> Result<bool, JobError> {
+    ) -> Result<Option<Arrangement>, JobError> {
         if self.waiting_arrangement(project).await?.is_some() {
-            return Ok(false);
+            return Ok(None);
         }
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
         let prepared = prepared(&handbook, project, settings.question_tokens());
         if prepared.shown.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         let payer = Payer::of_distilling(&self.spending, llm, settings);
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
         let arranged = ask(llm, prepared.question(), &payer, read).await?;
-        let model = llm.name();
-        self.store_arrangement(project, arranged, &model, settings.review).await?;
-        Ok(true)
+        Ok(Some(proposed(project, arranged, &llm.name(), settings.review)))
     }
 
+    /// Keeps the operations of an arrangement that still fit. Keeping it again changes nothing.
     pub(super) async fn store_arrangement(
         &self,
-        project: Option<&Project>,
-        arranged: Arranged,
-        model: &str,
-        review: Review,
+        arrangement: &Arrangement,
     ) -> Result<Arrangement, ServiceError> {
-        let dropped = |(why, count): (Reason, u32)| (why.as_str().to_owned(), count);
-        // An arrangement that removes nothing may be accepted without a person if the settings say so. One that changes
-        // nothing needs no decision.
-        let takes = arranged.operations.iter().any(|operation| operation.change.takes_away());
-        let is_settled = arranged.operations.is_empty() || (review == Review::Corroborated && !takes);
-        let arrangement = Arrangement {
-            id: ArrangementId::random(),
-            project: project.cloned(),
-            state: if is_settled { ArrangementState::Accepted } else { ArrangementState::Waiting },
-            operations: arranged.operations,
-            dropped: arranged.dropped.into_iter().map(dropped).collect(),
-            generation: arrange::generation(model),
-            model: redact_text(model).value,
-            at: Timestamp::UNIX_EPOCH,
-            decided_at: None,
-        };
         let by = distiller(&self.memories);
         let store = &self.base.store;
-        let kept = store.transact(|write| Box::pin(self.put_fitting(write, &by, &arrangement))).await?;
+        let kept = store.transact(|write| Box::pin(self.put_fitting(write, &by, arrangement))).await?;
         if kept.project.is_some() && kept.state == ArrangementState::Accepted {
             self.memories.render_all_again().await;
         }
@@ -238,13 +218,15 @@ impl Distilling {
         Ok(decided)
     }
 
-    /// Keeps the operations that passed and still fit.
     async fn put_fitting(
         &self,
         write: &mut Write<'_>,
         by: &Caller,
         passed: &Arrangement,
     ) -> Result<Arrangement, ServiceError> {
+        if let Some(stored) = write.store().arrangements().by_id(&passed.id).await? {
+            return Ok(stored);
+        }
         let project = passed.project.as_ref();
         let before = HandbookSources::of(write.store()).await?.handbook(project);
         // Claims may have been forgotten while the model thought.
@@ -303,6 +285,30 @@ impl Distilling {
             put_rendered(&self.memories, write, by, (&handbook, project.as_ref()), &BOTH).await?;
         }
         Ok((arrangement, true))
+    }
+}
+
+/// What a model proposes. If the settings say so, an arrangement that removes nothing is accepted without a person. One that
+/// changes nothing needs no decision.
+pub(super) fn proposed(
+    project: Option<&Project>,
+    arranged: Arranged,
+    model: &str,
+    review: Review,
+) -> Arrangement {
+    let dropped = |(why, count): (Reason, u32)| (why.as_str().to_owned(), count);
+    let takes = arranged.operations.iter().any(|operation| operation.change.takes_away());
+    let is_settled = arranged.operations.is_empty() || (review == Review::Corroborated && !takes);
+    Arrangement {
+        id: ArrangementId::random(),
+        project: project.cloned(),
+        state: if is_settled { ArrangementState::Accepted } else { ArrangementState::Waiting },
+        operations: arranged.operations,
+        dropped: arranged.dropped.into_iter().map(dropped).collect(),
+        generation: arrange::generation(model),
+        model: redact_text(model).value,
+        at: Timestamp::UNIX_EPOCH,
+        decided_at: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{DistilSettings, Prepared, Review};
+use super::{DistilSettings, Prepared};
 use crate::{
     Distilling, ServiceError,
     jobs::{JobError, Payer, ask},
@@ -22,6 +22,15 @@ const EXCHANGES_MAX: usize = 2_000;
 /// How many are read at once.
 const PAGE: usize = 200;
 
+/// What a model told of a session.
+pub(super) struct Told {
+    /// As the model was asked about it.
+    pub(super) session: PastSession,
+    pub(super) run: DistilRun,
+    pub(super) claims: Vec<Claim>,
+    pub(super) model: RedactedText,
+}
+
 /// A question about a session, and the exchanges that it shows.
 type About = (Prepared<ExchangeId>, Vec<FullExchange>);
 
@@ -36,17 +45,17 @@ impl Distilling {
         Ok(prepared.ok().map(|(prepared, _)| prepared.tokens() + u64::from(ANSWER_TOKENS_MAX)))
     }
 
-    /// Asks a model about a session and keeps what passes the check. `false` if nothing was sent.
-    pub(crate) async fn ask_about(
+    /// Asks a model about a session. Returns what passes the check; `None` if nothing was sent.
+    pub(super) async fn ask_about(
         &self,
         id: &SessionId,
         llm: &Llm,
         settings: &DistilSettings,
-    ) -> Result<bool, JobError> {
+    ) -> Result<Option<Told>, JobError> {
         let Some(session) = self.base.store.past_sessions().by_id(id).await? else {
-            return Ok(false);
+            return Ok(None);
         };
-        let model = llm.name();
+        let model = redact_text(&llm.name()).value;
         let mut run = DistilRun {
             session: session.id.clone(),
             state: DistilState::Nothing,
@@ -54,7 +63,7 @@ impl Distilling {
             title: None,
             claims: 0,
             dropped: Vec::new(),
-            generation: distil::generation(&model),
+            generation: distil::generation(&llm.name()),
             ended_at: session.ended_at,
             at: self.base.now(),
         };
@@ -62,8 +71,8 @@ impl Distilling {
             Ok(about) => about,
             Err(state) => {
                 run.state = state;
-                self.store_distilled(&session, run, Vec::new(), &model).await?;
-                return Ok(false);
+                self.store_distilled(&Told { session, run, claims: Vec::new(), model }).await?;
+                return Ok(None);
             }
         };
         let payer = Payer::of_distilling(&self.spending, llm, settings);
@@ -73,23 +82,12 @@ impl Distilling {
         run.outcome = Some(outcome);
         run.title = title;
         run.dropped = dropped.into_iter().map(|(why, count)| (why.as_str().to_owned(), count)).collect();
-        self.store_distilled(&session, run, claims, &model).await?;
-        if settings.review == Review::Corroborated {
-            self.corroborate(&session).await?;
-        }
-        Ok(true)
+        Ok(Some(Told { session, run, claims, model }))
     }
 
-    pub(super) async fn store_distilled(
-        &self,
-        session: &PastSession,
-        run: DistilRun,
-        claims: Vec<Claim>,
-        model: &str,
-    ) -> Result<(), ServiceError> {
-        let model = redact_text(model).value;
-        let store = &self.base.store;
-        store.transact(|write| Box::pin(keep(write, session, &run, &claims, &model))).await
+    /// Keeps the claims that passed and whose evidence is still there. Keeping them again changes nothing.
+    pub(super) async fn store_distilled(&self, told: &Told) -> Result<(), ServiceError> {
+        self.base.store.transact(|write| Box::pin(keep(write, told))).await
     }
 
     /// The question about a session, or the reason why it is not sent.
@@ -147,14 +145,8 @@ fn bounded(session: &PastSession, exchanges: Vec<FullExchange>, tokens: u64) -> 
     (prepared, shown)
 }
 
-/// Keeps the claims that passed and whose evidence is still there. `asked` is the session as the model was asked about it.
-async fn keep(
-    write: &mut Write<'_>,
-    asked: &PastSession,
-    run: &DistilRun,
-    claims: &[Claim],
-    model: &RedactedText,
-) -> Result<(), ServiceError> {
+async fn keep(write: &mut Write<'_>, told: &Told) -> Result<(), ServiceError> {
+    let Told { session: asked, run, claims, model } = told;
     // It may have been forgotten while the model was asked.
     let Some(session) = write.store().past_sessions().by_id(&asked.id).await? else {
         return Ok(());

@@ -1,5 +1,6 @@
 //! Candidates over a real store in a temporary folder: what is kept, decided, and taken back.
 
+use super::{arrange::proposed, session::Told};
 use crate::history::tests::{batch, exchange, project, session, with_another, with_service};
 use crate::memories::handbook;
 use crate::spending::{Account, Charge};
@@ -82,7 +83,8 @@ async fn keep(service: &Service, past: &PastSession, claims: Vec<Claim>) {
         ended_at: past.ended_at,
         at: Timestamp::now(),
     };
-    service.distilling.store_distilled(past, run, claims, MODEL).await.unwrap();
+    let told = Told { session: past.clone(), run, claims, model: redact_text(MODEL).value };
+    service.distilling.store_distilled(&told).await.unwrap();
 }
 
 fn texts(candidates: &[Candidate]) -> Vec<&str> {
@@ -392,10 +394,11 @@ async fn arranged(service: &Service) -> (PastSession, Vec<MemoryId>, Arrangement
         ItemOperation { item: memories[2], change: ItemChange::Retire },
     ];
     let answer = Arranged { operations, ..Arranged::default() };
-    let project = project();
-    let kept =
-        service.distilling.store_arrangement(Some(&project), answer, MODEL, Review::Inbox).await.unwrap();
+    let answer = proposed(Some(&project()), answer, MODEL, Review::Inbox);
+    let kept = service.distilling.store_arrangement(&answer).await.unwrap();
     assert_eq!(kept.state, ArrangementState::Waiting);
+    assert_eq!(service.distilling.store_arrangement(&answer).await.unwrap(), kept, "it is stored once");
+    assert_eq!(service.distilling.arrangements(ArrangementState::Waiting, 9).await.unwrap().len(), 1);
     (past, memories, kept)
 }
 
@@ -491,12 +494,8 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
         assert_eq!(due(Duration::from_secs(3_600)).await, [], "somebody is at it");
         let plan = service.distilling.arrange_plan(Some(&project())).await.unwrap();
         assert_eq!((plan.items, plan.new, plan.shown), (8, 8, 8));
-        let empty = Arranged::default();
-        let kept = service
-            .distilling
-            .store_arrangement(Some(&project()), empty, MODEL, Review::Inbox)
-            .await
-            .unwrap();
+        let empty = proposed(Some(&project()), Arranged::default(), MODEL, Review::Inbox);
+        let kept = service.distilling.store_arrangement(&empty).await.unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "there is nothing to decide on");
         assert_eq!(due(Duration::ZERO).await, [None], "it was asked since");
     });
@@ -532,8 +531,8 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         let topic = redact_text("Anywhere").value;
         let operations = vec![ItemOperation { item: memories[1], change: ItemChange::Add { topic } }];
         let answer = Arranged { operations, ..Arranged::default() };
-        let kept =
-            service.distilling.store_arrangement(None, answer, MODEL, Review::Corroborated).await.unwrap();
+        let answer = proposed(None, answer, MODEL, Review::Corroborated);
+        let kept = service.distilling.store_arrangement(&answer).await.unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "it takes nothing away");
         let everywhere = handbook::rendered(&service.base.store, None).await.unwrap();
         assert_eq!(everywhere.len(), 2);

@@ -45,9 +45,8 @@ pub(crate) trait JobHandler: Send + 'static {
     const NAME: &'static str;
     /// Whether callers come first: the loop gives way to them before it takes jobs and before each step.
     const GIVES_WAY: bool = false;
-    /// Whether a task keeps what its provider answered. Then a step that the store failed is repeated, and asks nobody again.
-    const KEEPS_ANSWERS: bool = false;
-    /// What a handler has read to do one job.
+    /// What a handler has read to do one job, and what its provider has answered until that is stored: a step that the store
+    /// failed is repeated, and must not ask again.
     type Task: Send;
 
     /// Opens the provider, unless it is open.
@@ -170,7 +169,17 @@ pub(crate) enum JobError {
     BrokeOff,
     /// The store failed. That does not count as an attempt.
     #[error(transparent)]
-    Store(#[from] ServiceError),
+    Store(ServiceError),
+}
+
+impl From<ServiceError> for JobError {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            // It is refused each time. Its value is left out, because it may be a text.
+            ServiceError::Invalid { field, problem, .. } => Self::Refused(format!("{field}: {problem}")),
+            error => Self::Store(error),
+        }
+    }
 }
 
 impl From<StoreError> for JobError {
@@ -425,8 +434,7 @@ impl<H: JobHandler> Loop<H> {
                 self.cx.base.traffic.give_way().await;
             }
             let step = self.step(&mut leased, &mut renewal).await;
-            if H::KEEPS_ANSWERS
-                && faults < FAULTS_MAX
+            if faults < FAULTS_MAX
                 && let Err(JobError::Store(error)) = &step
             {
                 faults += 1;
