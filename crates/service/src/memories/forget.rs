@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cerebro_core::domain::{
-    HistoryTombstone, Memory, MemoryId, Prompt, PromptId, Run, Scope, Session, SessionId,
-};
+use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId, Prompt, PromptId, Run, Scope, Session};
 use cerebro_core::hygiene::summary_key;
 use cerebro_store::Write;
 
@@ -53,7 +51,7 @@ impl Memories {
                 summaries += 1;
                 if run == Run::Real {
                     let with_it = matches!(summary, Summary::LastMessage);
-                    self.bury_summary(&past.id, with_it).await?;
+                    self.bury_summary(&past, with_it).await?;
                 }
                 if let (Run::Real, Summary::OfCompaction(memory)) = (run, summary) {
                     // This takes it from the session, too.
@@ -91,13 +89,16 @@ impl Memories {
         Ok(forgotten)
     }
 
-    /// Keeps a tombstone of the summary that hooks left of a session. `with_it` destroys the summary on the session now;
-    /// otherwise its memory is destroyed afterwards.
-    async fn bury_summary(&self, id: &SessionId, with_it: bool) -> Result<(), ServiceError> {
+    /// Keeps a tombstone of the summary that hooks left of a session. `with_it` destroys the summary on the session now,
+    /// unless another one was written since `past` was read; otherwise its memory is destroyed afterwards.
+    async fn bury_summary(&self, past: &Session, with_it: bool) -> Result<(), ServiceError> {
         let burying = self.base.store.transact(|write| {
             Box::pin(async move {
-                write.put_history_tombstones(vec![HistoryTombstone::of_summary(id)]);
-                if with_it && let Some(mut session) = write.session(id).await? {
+                write.put_history_tombstones(vec![HistoryTombstone::of_summary(&past.id)]);
+                if with_it
+                    && let Some(mut session) = write.session(&past.id).await?
+                    && session.summary == past.summary
+                {
                     session.summary = None;
                     write.summarise_session(&session);
                 }
@@ -166,4 +167,33 @@ async fn forget_prompts(write: &mut Write<'_>, prompts: &[PromptId]) -> Result<(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        Settings,
+        use_cases::{caller, with_service},
+    };
+    use cerebro_core::domain::Timestamp;
+
+    #[test]
+    fn a_summary_that_the_agent_writes_meanwhile_stays() {
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let me = caller();
+            let summary = async || {
+                let session = service.base.store.sessions().by_id(&me.session).await.unwrap().unwrap();
+                (session.summary.clone().map(String::from), session)
+            };
+            service.memories.note_last_message(&me, "The last words.").await.unwrap();
+            let (reported, past) = summary().await;
+            assert_eq!(reported.as_deref(), Some("The last words."));
+            service.memories.summarise(&me, "What was done.").await.unwrap();
+            service.memories.bury_summary(&past, true).await.unwrap();
+            assert_eq!(summary().await.0.as_deref(), Some("What was done."));
+            let (_, past) = summary().await;
+            service.memories.bury_summary(&past, true).await.unwrap();
+            assert_eq!(summary().await.0, None);
+        });
+    }
 }
