@@ -153,20 +153,12 @@ impl Consolidating {
             return;
         }
         let stop = self.base.tasks.stopping();
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = stop.cancelled() => return,
-            }
+        while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
             if self.base.traffic.quiet() < QUIET {
                 continue;
             }
             // A daemon that exits does not wait for a plan; an unfinished plan leaves nothing behind.
-            let done = tokio::select! {
-                done = self.plan_by_clock() => done,
-                () = stop.cancelled() => return,
-            };
-            if let Err(error) = done {
+            if let Some(Err(error)) = stop.run_until_cancelled(self.plan_by_clock()).await {
                 tracing::warn!(%error, "the scheduled consolidation failed; it is tried again");
             }
         }

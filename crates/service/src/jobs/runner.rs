@@ -320,25 +320,17 @@ struct Loop<H: JobHandler> {
 async fn run<H: JobHandler>(handler: H, runner: Runner) {
     let stop = runner.base.tasks.stopping();
     let mut work = Loop { handler, cx: Context::new(runner, H::KIND), blocked: None, is_in_doubt: false };
-    while !stop.is_cancelled() {
-        let next = tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            // A panic must not end the loop, which does all jobs of this kind.
-            next = AssertUnwindSafe(work.round()).catch_unwind() => next,
-        };
+    loop {
+        // A panic must not end the loop, which does all jobs of this kind.
+        let round = AssertUnwindSafe(work.round()).catch_unwind();
+        let Some(next) = stop.run_until_cancelled(round).await else { return };
         let wait = next.unwrap_or(Err(ServiceError::BrokeOff { work: H::NAME })).unwrap_or_else(|error| {
             work.cx.store_failed(&error);
             work.is_in_doubt = true;
             FAULT_WAIT
         });
-        if wait.is_zero() {
-            continue;
-        }
-        tokio::select! {
-            () = work.cx.queue().woken() => {}
-            () = tokio::time::sleep(wait) => {}
-            () = stop.cancelled() => return,
+        if !wait.is_zero() {
+            stop.run_until_cancelled(tokio::time::timeout(wait, work.cx.queue().woken())).await;
         }
     }
 }
