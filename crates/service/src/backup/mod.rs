@@ -302,6 +302,19 @@ pub fn verify(path: &Path, mut progress: impl FnMut(u64)) -> Result<(Head, End),
     })
 }
 
+/// What is restored, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct RestoreRequest<'a> {
+    /// The backup.
+    pub file: &'a Path,
+    pub home: &'a Path,
+    /// The home's database and index.
+    pub store_dir: &'a Path,
+    pub index_dir: &'a Path,
+    /// Whether a database that holds anything is replaced, and kept beside the new one.
+    pub replace: bool,
+}
+
 /// A database that was made from a backup, beside its final place.
 #[derive(Debug)]
 pub(crate) struct MadeStore {
@@ -320,10 +333,7 @@ pub(crate) struct MadeStore {
 /// [`BackupError::NotEmpty`] for a home with anything in it that is not to be replaced; after any error the
 /// home's database is as it was, and nothing is beside it.
 pub(crate) async fn make(
-    path: &Path,
-    home: &Path,
-    store_dir: &Path,
-    replace: bool,
+    RestoreRequest { file: path, home, store_dir, replace, .. }: RestoreRequest<'_>,
     clock: Clock,
     progress: impl Fn(u64) + Send + 'static,
 ) -> Result<MadeStore, BackupError> {
@@ -354,12 +364,8 @@ impl MadeStore {
     ///
     /// # Errors
     /// [`BackupError::Folder`]; the home's database is then as it was.
-    pub(crate) fn take_place(
-        &self,
-        home: &Path,
-        store_dir: &Path,
-        index_dir: &Path,
-    ) -> Result<(), BackupError> {
+    pub(crate) fn take_place(&self, request: RestoreRequest<'_>) -> Result<(), BackupError> {
+        let RestoreRequest { home, store_dir, index_dir, .. } = request;
         remove(index_dir)?;
         let placed = place(&self.dir, store_dir, self.kept.as_deref());
         placed.map_err(|source| BackupError::Folder {

@@ -5,7 +5,12 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use crate::{Clock, Forgotten, Service, ServiceError, backup::BackupError, guard, history::Carried};
+use crate::{
+    Clock, Forgotten, Service, ServiceError,
+    backup::{BackupError, RestoreRequest},
+    guard,
+    history::Carried,
+};
 use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId};
 use cerebro_store::{ForgottenText, Store, StoreError, Tombstone};
 
@@ -37,10 +42,9 @@ struct Noted {
 /// # Errors
 /// When the new database fails. If the replaced one cannot be read, there is nothing to copy.
 pub(super) async fn over(
-    replaced: &Path,
+    RestoreRequest { store_dir: replaced, index_dir, .. }: RestoreRequest<'_>,
     made: &Path,
     scratch: &Path,
-    index_dir: &Path,
     clock: Clock,
 ) -> Result<CarriedOver, BackupError> {
     let noted = match noted_in(replaced, clock).await {
