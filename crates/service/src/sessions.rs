@@ -134,14 +134,13 @@ impl Sessions {
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
-        project: &Project,
     ) -> Result<(), ServiceError> {
         let id = &caller.session;
         if lock(&self.held.live).contains(id) || write.changed_session(id).is_some() {
             return Ok(());
         }
         match write.store().sessions().by_id(id).await? {
-            None => drop(fresh(write, id, project, &caller.agent).await?),
+            None => drop(fresh(write, id, &caller.project, &caller.agent).await?),
             Some(mut session) if session.end_reason == Some(EndReason::Disconnected) => {
                 resume(write, &mut session, None);
             }

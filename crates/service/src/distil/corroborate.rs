@@ -92,7 +92,7 @@ impl Distilling {
             }
             _ => {
                 let door = Door::Brought(Origin::Transcript);
-                let written = self.memories.put_prepared(write, by, prepared, &by.project, door).await?;
+                let written = self.memories.put_prepared(write, by, prepared, door).await?;
                 let memory = (written.memory.id, written.memory.revision);
                 let other = accepted(other, memory, write);
                 write.corroborate_candidate(&other, &others_past).await?;

@@ -83,8 +83,7 @@ impl Distilling {
             let problem = "what it cites is gone or says something else by now; reject it";
             return Err(ServiceError::invalid("id", &id.to_string(), problem));
         }
-        let (home, door) = (&caller.project, Door::EXPLICIT);
-        let written = self.memories.put_prepared(write, caller, prepared, home, door).await?;
+        let written = self.memories.put_prepared(write, caller, prepared, Door::EXPLICIT).await?;
         candidate.state = CandidateState::Accepted;
         candidate.memory = Some((written.memory.id, written.memory.revision));
         candidate.decided_at = Some(write.at());

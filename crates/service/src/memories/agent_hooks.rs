@@ -53,7 +53,7 @@ impl Memories {
             return Ok(false);
         }
         let id = &caller.session;
-        self.sessions.ensure_session(write, caller, &caller.project).await?;
+        self.sessions.ensure_session(write, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
         let scope = Scope::Project(session.project.clone());
         let Some(message) = guard::still_held(write, &scope, message, Origin::Hook).await? else {

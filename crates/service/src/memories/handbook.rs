@@ -305,6 +305,7 @@ pub(crate) async fn put_rendered(
 ) -> Result<Vec<Memory>, ServiceError> {
     let texts = render(handbook, project);
     let scope = place(project);
+    let by = Caller { project: project.unwrap_or(&by.project).clone(), ..by.clone() };
     let mut put = Vec::new();
     for key in keys.iter().copied() {
         let holder = write.store().topics().holder(&scope, key).await?;
@@ -314,11 +315,10 @@ pub(crate) async fn put_rendered(
         }
         match (texts.iter().find(|text| text.topic_key == key), holder) {
             (Some(text), _) => {
-                let draft = draft(text, by, scope.clone());
+                let draft = draft(text, &by, scope.clone());
                 // Rendered text is never refused: tombstones concern the claims that it is made of.
                 let door = Door::Explicit { revive: true };
-                let home = scope.project().unwrap_or(&by.project);
-                put.push(memories.put_draft(write, by, &draft, Vec::new(), home, door).await?.memory);
+                put.push(memories.put_draft(write, &by, &draft, Vec::new(), door).await?.memory);
             }
             (None, Some(mut empty)) => {
                 empty.deleted_at = Some(write.at());

@@ -84,7 +84,7 @@ impl Memories {
         if let Some(prompt) = write.store().prompts().with_content(&caller.session, content, since).await? {
             return Ok((prompt, false));
         }
-        self.sessions.ensure_session(write, caller, &caller.project).await?;
+        self.sessions.ensure_session(write, caller).await?;
         let prompt = Prompt {
             id: PromptId::random(),
             session: caller.session.clone(),

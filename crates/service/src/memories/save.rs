@@ -229,8 +229,8 @@ impl Memories {
         prepared: &Prepared,
     ) -> Result<Done, ServiceError> {
         let is_alone = prepared.announced == write.last_seq();
-        let home = caller.home(prepared.draft.scope.project());
-        let mut written = self.put_prepared(write, caller, prepared, home, request.door).await?;
+        let by = caller.writing_to(prepared.draft.scope.project());
+        let mut written = self.put_prepared(write, &by, prepared, request.door).await?;
         // A topic's next revision replaces the one before anyway.
         let others: Vec<MemoryId> =
             request.supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
@@ -248,28 +248,26 @@ impl Memories {
         Ok(Done { written, superseded, is_alone })
     }
 
-    /// Decides about and writes what was prepared. A session that it begins belongs to the project `home`.
+    /// Decides about and writes what was prepared. A session that it begins belongs to the caller's project.
     pub(crate) async fn put_prepared(
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
         prepared: &Prepared,
-        home: &Project,
         door: Door,
     ) -> Result<Written, ServiceError> {
         let twins = self.twins(write, prepared).await?;
-        self.put_draft(write, caller, &prepared.draft, twins, home, door).await
+        self.put_draft(write, caller, &prepared.draft, twins, door).await
     }
 
     /// Decides about and writes a draft. `twins` are its live twins that were saved lately; a session that it begins
-    /// belongs to the project `home`.
+    /// belongs to the caller's project.
     pub(crate) async fn put_draft(
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
         draft: &Draft,
         twins: Vec<Memory>,
-        home: &Project,
         door: Door,
     ) -> Result<Written, ServiceError> {
         let holder = match &draft.topic_key {
@@ -302,7 +300,7 @@ impl Memories {
             }
             hygiene::Decision::Revise { id } => {
                 let old = found(holder, twins, &id)?;
-                self.sessions.ensure_session(write, caller, home).await?;
+                self.sessions.ensure_session(write, caller).await?;
                 let replaced =
                     Replaced { title: old.title.clone(), agent: old.agent.clone(), at: old.updated_at };
                 let rewritten = (&old.title, &old.content) != (&draft.title, &draft.content);
@@ -323,7 +321,7 @@ impl Memories {
                 Written { rewritten, ..written(memory, SaveOutcome::Updated, Some(replaced)) }
             }
             hygiene::Decision::Create => {
-                self.sessions.ensure_session(write, caller, home).await?;
+                self.sessions.ensure_session(write, caller).await?;
                 written(create(write, draft), SaveOutcome::Created, None)
             }
         };

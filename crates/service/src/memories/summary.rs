@@ -92,7 +92,7 @@ impl Memories {
             if moved.content == draft.content {
                 return done(moved.id, SaveOutcome::Unchanged);
             }
-            self.sessions.ensure_session(write, caller, &project).await?;
+            self.sessions.ensure_session(write, caller).await?;
             let memory = self.revise(write, moved, |memory| {
                 memory.title.clone_from(&draft.title);
                 memory.content.clone_from(&draft.content);
@@ -103,7 +103,7 @@ impl Memories {
             return done(memory.id, SaveOutcome::Updated);
         }
         // A draft with a topic key can only repeat the holder of the key, so it has no other twins.
-        let written = self.put_draft(write, caller, &draft, Vec::new(), &project, door).await?;
+        let written = self.put_draft(write, caller, &draft, Vec::new(), door).await?;
         done(written.memory.id, written.outcome)
     }
 }

@@ -387,7 +387,7 @@ impl Memories {
         let admitted = guard::admit(write, SaidText::from(&wanted), Some(&old), patch.door).await?;
         // What becomes personal belongs to no project, whichever is named.
         let named = patch.project.as_ref().filter(|_| patch.scope != Some(ScopeName::Personal));
-        self.sessions.ensure_session(write, caller, caller.home(named)).await?;
+        self.sessions.ensure_session(write, &caller.writing_to(named)).await?;
         // Whoever changes only the title or tags is not responsible for the text.
         let is_kept =
             wanted.content == old.content && (wanted.title == old.title || !patch.door.is_automatic());
