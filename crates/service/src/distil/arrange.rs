@@ -6,7 +6,7 @@ use super::{DistilSettings, Prepared, Review, job::Task};
 use crate::{
     Caller, Distilling, ServiceError,
     jobs::{JobError, Payer, ask},
-    memories::handbook::{HandbookSources, distiller, put_rendered},
+    memories::handbook::{HandbookSources, distiller},
 };
 use cerebro_core::distil::arrange::{self, Arranged};
 use cerebro_core::distil::operations::{Handbook, Position, conserves};
@@ -240,7 +240,7 @@ impl Distilling {
         }
         write.put_arrangement(&arrangement);
         if arrangement.state == ArrangementState::Accepted && !arrangement.operations.is_empty() {
-            put_rendered(&self.memories, write, by, (&after, project), &BOTH).await?;
+            self.memories.put_rendered(write, by, project, &after, &BOTH).await?;
         }
         Ok(arrangement)
     }
@@ -282,7 +282,7 @@ impl Distilling {
         arrangement.decided_at = Some(write.at());
         write.put_arrangement(&arrangement);
         if wanted != State::Rejected {
-            put_rendered(&self.memories, write, by, (&handbook, project.as_ref()), &BOTH).await?;
+            self.memories.put_rendered(write, by, project.as_ref(), &handbook, &BOTH).await?;
         }
         Ok((arrangement, true))
     }

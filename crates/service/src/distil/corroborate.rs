@@ -55,11 +55,10 @@ impl Distilling {
     ) -> Result<bool, ServiceError> {
         let by = distiller(&self.memories);
         let prepared = self.prepared_candidate(&by, other, &session.project).await?;
-        let (claim, other) = (&claim.id, &other.id);
         let accepting = self
             .base
             .store
-            .transact(|write| Box::pin(self.put_corroborated(write, &by, (claim, other), &prepared)));
+            .transact(|write| Box::pin(self.put_corroborated(write, &by, &claim.id, &other.id, &prepared)));
         match accepting.await {
             // A text that no longer holds does not come back by itself.
             Err(ServiceError::Corrected(_)) => Ok(false),
@@ -72,7 +71,8 @@ impl Distilling {
         &self,
         write: &mut Write<'_>,
         by: &Caller,
-        (claim, other): (&CandidateId, &CandidateId),
+        claim: &CandidateId,
+        other: &CandidateId,
         prepared: &save::Prepared,
     ) -> Result<bool, ServiceError> {
         let found = (sound(write, claim).await?, sound(write, other).await?);

@@ -219,10 +219,46 @@ impl Memories {
         let rendering = self.base.store.transact(|write| {
             Box::pin(async move {
                 let handbook = HandbookSources::of(write.store()).await?.handbook(project);
-                put_rendered(self, write, by, (&handbook, project), keys).await
+                self.put_rendered(write, by, project, &handbook, keys).await
             })
         });
         rendering.await
+    }
+
+    /// Writes the rendered handbook of a project, or of all, under these keys, within a transaction.
+    pub(crate) async fn put_rendered(
+        &self,
+        write: &mut Write<'_>,
+        by: &Caller,
+        project: Option<&Project>,
+        handbook: &Handbook,
+        keys: &[&str],
+    ) -> Result<Vec<Memory>, ServiceError> {
+        let texts = render(handbook, project);
+        let scope = place(project);
+        let by = Caller { project: project.unwrap_or(&by.project).clone(), ..by.clone() };
+        let mut put = Vec::new();
+        for key in keys.iter().copied() {
+            let holder = write.store().topics().holder(&scope, key).await?;
+            // Somebody rewrote it and is responsible for its text.
+            if holder.as_ref().is_some_and(|holder| holder.agent.as_str() != NAME) {
+                continue;
+            }
+            match (texts.iter().find(|text| text.topic_key == key), holder) {
+                (Some(text), _) => {
+                    let draft = draft(text, &by, scope.clone());
+                    // Rendered text is never refused: tombstones concern the claims that it is made of.
+                    let door = Door::Explicit { revive: true };
+                    put.push(self.put_draft(write, &by, &draft, Vec::new(), door).await?.memory);
+                }
+                (None, Some(mut empty)) => {
+                    empty.deleted_at = Some(write.at());
+                    write.delete_memory(&empty, &by.session);
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(put)
     }
 
     /// The drafts of skills in the handbook of a project, or in all handbooks.
@@ -293,41 +329,6 @@ pub(crate) fn distiller(memories: &Memories) -> Caller {
         person: false,
         session: SessionId::parse(&format!("{NAME}-{day}")).unwrap_or_else(|_| SessionId::random()),
     }
-}
-
-/// Writes the rendered handbook of a project, or of all, under these keys, within a transaction.
-pub(crate) async fn put_rendered(
-    memories: &Memories,
-    write: &mut Write<'_>,
-    by: &Caller,
-    (handbook, project): (&Handbook, Option<&Project>),
-    keys: &[&str],
-) -> Result<Vec<Memory>, ServiceError> {
-    let texts = render(handbook, project);
-    let scope = place(project);
-    let by = Caller { project: project.unwrap_or(&by.project).clone(), ..by.clone() };
-    let mut put = Vec::new();
-    for key in keys.iter().copied() {
-        let holder = write.store().topics().holder(&scope, key).await?;
-        // Somebody rewrote it and is responsible for its text.
-        if holder.as_ref().is_some_and(|holder| holder.agent.as_str() != NAME) {
-            continue;
-        }
-        match (texts.iter().find(|text| text.topic_key == key), holder) {
-            (Some(text), _) => {
-                let draft = draft(text, &by, scope.clone());
-                // Rendered text is never refused: tombstones concern the claims that it is made of.
-                let door = Door::Explicit { revive: true };
-                put.push(memories.put_draft(write, &by, &draft, Vec::new(), door).await?.memory);
-            }
-            (None, Some(mut empty)) => {
-                empty.deleted_at = Some(write.at());
-                write.delete_memory(&empty, &by.session);
-            }
-            (None, None) => {}
-        }
-    }
-    Ok(put)
 }
 
 fn draft(text: &Rendered, by: &Caller, scope: Scope) -> Draft {
