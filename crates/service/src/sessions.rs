@@ -13,17 +13,17 @@ use cerebro_store::Write;
 /// Most sessions that are remembered as live. Others are looked up.
 const LIVE_MAX: usize = 10_000;
 
-/// What to start.
+/// What to start. Its texts are as the caller gave them, or redacted.
 #[derive(Debug, Clone)]
-pub struct StartRequest {
+pub struct StartRequest<Text = String> {
     /// The client's id for it, or one minted for the connection.
     pub id: SessionId,
     /// Where the work is; the caller's own project when `None`.
     pub project: Option<Project>,
     /// The folder the work is in.
-    pub directory: Option<String>,
+    pub directory: Option<Text>,
     /// Who works; the client's name when `None`.
-    pub agent: Option<String>,
+    pub agent: Option<Text>,
     /// The session that started this one as a sub-agent.
     pub parent: Option<SessionId>,
 }
@@ -40,24 +40,14 @@ pub struct Started {
     pub redacted: usize,
 }
 
-/// A request to start, redacted.
-struct Start {
-    id: SessionId,
-    project: Option<Project>,
-    directory: Option<RedactedText>,
-    agent: RedactedText,
-    parent: Option<SessionId>,
-}
-
-impl Start {
-    fn read(fields: &mut Fields, caller: &Caller, request: StartRequest) -> Self {
-        let agent = request.agent.map(|name| fields.agent(&name)).filter(|name| !name.is_empty());
-        Self {
-            id: request.id,
-            project: request.project,
-            directory: request.directory.map(|path| fields.directory(&path)),
-            agent: agent.unwrap_or_else(|| caller.agent.clone()),
-            parent: request.parent,
+impl StartRequest {
+    fn clean(self, fields: &mut Fields) -> StartRequest<RedactedText> {
+        StartRequest {
+            id: self.id,
+            project: self.project,
+            directory: self.directory.map(|path| fields.directory(&path)),
+            agent: self.agent.map(|name| fields.agent(&name)).filter(|name| !name.is_empty()),
+            parent: self.parent,
         }
     }
 }
@@ -86,7 +76,7 @@ impl Sessions {
     /// Starts a session, resumes an ended one, or returns a live one as it is.
     pub async fn start(&self, caller: &Caller, request: StartRequest) -> Result<Started, ServiceError> {
         let mut fields = Fields::default();
-        let request = Start::read(&mut fields, caller, request);
+        let request = request.clean(&mut fields);
         let known = self.projects.before_write(request.project.as_ref(), caller).await?;
         let (session, resumed) =
             self.base.store.transact(|write| Box::pin(start(write, caller, &request))).await?;
@@ -238,10 +228,10 @@ impl Sessions {
 async fn start(
     write: &mut Write<'_>,
     caller: &Caller,
-    request: &Start,
+    request: &StartRequest<RedactedText>,
 ) -> Result<(Session, bool), ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
-    let agent = &request.agent;
+    let agent = request.agent.as_ref().unwrap_or(&caller.agent);
     let Some(before) = write.store().sessions().by_id(&request.id).await? else {
         let mut session = beginning(write, &request.id, project, agent);
         session.directory.clone_from(&request.directory);
@@ -265,7 +255,7 @@ async fn fill_blanks(
     write: &mut Write<'_>,
     session: &mut Session,
     agent: &RedactedText,
-    request: &Start,
+    request: &StartRequest<RedactedText>,
 ) -> Result<(), ServiceError> {
     if let Some(home) = write.store().home_of_sessions() {
         // Its agent works here now.
