@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use crate::{
     Clock, Forgotten, Service, ServiceError,
-    backup::{BackupError, RestoreRequest},
+    backup::{BackupError, RestoreRequest, io_fault},
     guard,
     history::Carried,
 };
@@ -57,11 +57,8 @@ pub(super) async fn over(
     if noted.tombstones.is_empty() && noted.history.is_empty() && noted.texts.is_empty() {
         return Ok(CarriedOver::default());
     }
-    let secret = guard::secret(index_dir).map_err(|source| BackupError::Folder {
-        verb: "read the key of tombstones beside",
-        path: index_dir.to_path_buf(),
-        source,
-    })?;
+    let secret =
+        guard::secret(index_dir).map_err(io_fault("read the key of tombstones beside", index_dir))?;
     let store = Store::open(made, clock, Box::new(|_| {})).await?.with_secret(&secret);
     let failed = |error: ServiceError| BackupError::NotForgotten(error.to_string());
     let service = Service::unindexed(store, made, scratch).map_err(failed)?;
