@@ -148,7 +148,7 @@ impl JobHandler for Distil {
     async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
         let before = self.asked.take().map(|(llm, _)| llm);
         let unusable = |reason: String| Ok(Err(Blocked::until_woken(WorkerState::Unusable(reason))));
-        let settings = match (self.distilling.options.settings)() {
+        let settings = match (self.distilling.reader)() {
             Ok(settings) => settings,
             Err(error) => return unusable(error.to_string()),
         };
