@@ -88,7 +88,7 @@ fn naming(settings: &Settings, stored: &str) -> Settings {
     };
     let provider = match of_settings {
         Provider::None => Provider::None,
-        _ => Provider::named(provider).unwrap_or(Provider::None),
+        _ => Provider::parse(provider).unwrap_or(Provider::None),
     };
     let base = if provider == of_settings { settings.clone() } else { Settings::default() };
     Settings { provider, model: model.to_owned(), ..base }

@@ -132,7 +132,7 @@ pub fn connect(
     public_url: &'static str,
     key_variable: Option<&'static str>,
 ) -> Result<Connection, ProviderError> {
-    let provider = settings.provider.name();
+    let provider = settings.provider.as_str();
     if settings.model.is_empty() {
         return Err(ProviderError::unusable(format!(
             "no model of {provider} is named; `cerebro model use {provider} --model NAME` names one"

@@ -65,7 +65,7 @@ pub fn open(settings: &Settings, table: &'static str) -> Result<Option<Llm>, Pro
         return Err(ProviderError::unusable(format!("`[{table}]` of config.toml names no `model`")));
     }
     let connection = Connection::open(&Server {
-        provider: dialect.name(),
+        provider: dialect.as_str(),
         model: &settings.model,
         table,
         public_url: dialect.public_url(),
@@ -82,8 +82,7 @@ pub fn open(settings: &Settings, table: &'static str) -> Result<Option<Llm>, Pro
 
 fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Dialect>, D::Error> {
     let name = String::deserialize(deserializer)?;
-    let known = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
-    match known {
+    match Dialect::parse(&name) {
         None if name != "none" => Err(D::Error::custom(format!(
             "`{name}` is no provider; write one of none, openai, ollama, anthropic"
         ))),
