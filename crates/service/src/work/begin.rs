@@ -51,10 +51,10 @@ impl Journal {
         let begun = self.in_time_or_not(
             "beginning work",
             Box::pin(async move {
-                let decision =
-                    Begin { journal: &journal, actor: &actor, asked: &begin, kind: &kind, first: &first };
-                let (work, state) =
-                    journal.base.store.transact(|write| Box::pin(decision.decide(write))).await?;
+                let store = &journal.base.store;
+                let begun =
+                    store.transact(|write| Box::pin(journal.put_begun(write, &actor, &begin, &kind, &first)));
+                let (work, state) = begun.await?;
                 let is_new = state.is_some();
                 if let Some(state) = state {
                     journal.held.wrote(work.id, state, 1);
@@ -63,6 +63,32 @@ impl Journal {
             }),
         );
         begun.await
+    }
+
+    /// Writes a new piece of work, unless there is one of that key. Returns it, and its state if it is new.
+    async fn put_begun(
+        &self,
+        write: &mut Write<'_>,
+        actor: &Actor,
+        begin: &BeginWork,
+        kind: &str,
+        first: &Prepared,
+    ) -> Result<(Work, Option<State>), ServiceError> {
+        let project = begin.project.as_ref().unwrap_or(&actor.project);
+        let key = begin.key.as_deref().map(|key| line(key, limits::KEY_CHARS_MAX).to_string());
+        let name = key.as_ref().map(|key| key_name(&actor.owner, project, key));
+        if let Some(name) = &name
+            && let Some(stored) = write.store().works().by_name(name).await?
+        {
+            return Ok((stored.work, None));
+        }
+        let mut work = new_work(self, actor, kind, &begin.title, write.at());
+        work.project = project.clone();
+        work.key = key;
+        work.parent = begin.parent;
+        work.name = name;
+        let (work, state) = made(self, (work, State::default()), first, write);
+        Ok((work, Some(state)))
     }
 
     /// Forks a piece of work at an event of another one: it begins with the state after that event.
@@ -142,36 +168,6 @@ pub(super) fn check_chars(field: &'static str, text: &str, max: usize) -> Result
         return Err(ServiceError::invalid(field, text, problem));
     }
     Ok(())
-}
-
-struct Begin<'a> {
-    journal: &'a Journal,
-    actor: &'a Actor,
-    asked: &'a BeginWork,
-    kind: &'a str,
-    first: &'a Prepared,
-}
-
-impl Begin<'_> {
-    /// The piece of work, and its state if it is new.
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(Work, Option<State>), ServiceError> {
-        let Self { journal, actor, asked: begin, kind, first } = *self;
-        let project = begin.project.as_ref().unwrap_or(&actor.project);
-        let key = begin.key.as_deref().map(|key| line(key, limits::KEY_CHARS_MAX).to_string());
-        let name = key.as_ref().map(|key| key_name(&actor.owner, project, key));
-        if let Some(name) = &name
-            && let Some(stored) = write.store().works().by_name(name).await?
-        {
-            return Ok((stored.work, None));
-        }
-        let mut work = new_work(journal, actor, kind, &begin.title, write.at());
-        work.project = project.clone();
-        work.key = key;
-        work.parent = begin.parent;
-        work.name = name;
-        let (work, state) = made(journal, (work, State::default()), first, write);
-        Ok((work, Some(state)))
-    }
 }
 
 /// Writes a new piece of work, with the state that it begins with and its first event.
