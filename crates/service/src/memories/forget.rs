@@ -6,7 +6,7 @@ use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId, Prompt, PromptId,
 use cerebro_core::hygiene::summary_key;
 use cerebro_store::Write;
 
-use super::agent_hooks;
+use super::{agent_hooks::is_of_compaction, summary::carry_summary, update};
 use crate::{
     Caller, Memories, ServiceError,
     history::{IsMeant, Meant, Thing},
@@ -50,12 +50,7 @@ impl Memories {
                 let Some(summary) = self.summary_to_forget(&past, what, meant).await? else { continue };
                 summaries += 1;
                 if run == Run::Real {
-                    let with_it = matches!(summary, Summary::LastMessage);
-                    self.bury_summary(&past, with_it).await?;
-                }
-                if let (Run::Real, Summary::OfCompaction(memory)) = (run, summary) {
-                    // This takes it from the session, too.
-                    self.purge(caller, &memory, Vec::new()).await?;
+                    self.forget_summary(caller, &past, summary).await?;
                 }
             }
             if run == Run::Real && !buried.is_empty() {
@@ -89,23 +84,44 @@ impl Memories {
         Ok(forgotten)
     }
 
-    /// Keeps a tombstone of the summary that hooks left of a session. `with_it` destroys the summary on the session now,
-    /// unless another one was written since `past` was read; otherwise its memory is destroyed afterwards.
-    async fn bury_summary(&self, past: &Session, with_it: bool) -> Result<(), ServiceError> {
-        let burying = self.base.store.transact(|write| {
+    /// Destroys the summary that hooks left of a session, unless another one was written since `past` was read, and keeps a
+    /// tombstone of it.
+    async fn forget_summary(
+        &self,
+        caller: &Caller,
+        past: &Session,
+        summary: Summary,
+    ) -> Result<(), ServiceError> {
+        if let Summary::OfCompaction(memory) = summary {
+            self.may_purge(caller, &memory)?;
+        }
+        let forgetting = self.base.store.transact(|write| {
             Box::pin(async move {
                 write.put_history_tombstones(vec![HistoryTombstone::of_summary(&past.id)]);
-                if with_it
-                    && let Some(mut session) = write.session(&past.id).await?
-                    && session.summary == past.summary
-                {
-                    session.summary = None;
-                    write.summarise_session(&session);
+                match summary {
+                    Summary::LastMessage => {
+                        let session = write.session(&past.id).await?;
+                        if let Some(mut session) = session.filter(|now| now.summary == past.summary) {
+                            session.summary = None;
+                            write.summarise_session(&session);
+                        }
+                    }
+                    Summary::OfCompaction(id) => {
+                        if let Some(memory) = write.memory(&id).await?.filter(is_of_compaction) {
+                            let (purged, _) =
+                                update::purge(write, &caller.session, memory.clone(), &[]).await?;
+                            carry_summary(write, &memory, &purged).await?;
+                        }
+                    }
                 }
-                Ok(())
+                Ok::<_, ServiceError>(())
             })
         });
-        burying.await
+        forgetting.await?;
+        if let Summary::OfCompaction(_) = summary {
+            self.flush_purged().await?;
+        }
+        Ok(())
     }
 
     /// The summary that hooks left of a session, if it is to be forgotten. `meant` is the decision on the session.
@@ -121,7 +137,7 @@ impl Memories {
             let is_met = past.summary.as_ref().is_some_and(|message| is_met(message));
             return Ok(is_met.then_some(Summary::LastMessage));
         };
-        if !agent_hooks::is_of_compaction(&memory) {
+        if !is_of_compaction(&memory) {
             return Ok(None);
         }
         let is_met = self.texts_of(&memory).await?.iter().any(|text| is_met(text));
@@ -154,6 +170,7 @@ fn thing(past: &Session) -> Thing<'_> {
 }
 
 /// What hooks leave as the summary of a session whose agent wrote none.
+#[derive(Clone, Copy)]
 enum Summary {
     /// On the session alone.
     LastMessage,
@@ -171,6 +188,7 @@ async fn forget_prompts(write: &mut Write<'_>, prompts: &[PromptId]) -> Result<(
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::{
         Settings,
         use_cases::{caller, with_service},
@@ -180,20 +198,24 @@ mod tests {
     #[test]
     fn a_summary_that_the_agent_writes_meanwhile_stays() {
         with_service(Settings::default(), Timestamp::now, async |service| {
-            let me = caller();
-            let summary = async || {
-                let session = service.base.store.sessions().by_id(&me.session).await.unwrap().unwrap();
-                (session.summary.clone().map(String::from), session)
+            let me = Caller { person: true, ..caller() };
+            let session = async || service.base.store.sessions().by_id(&me.session).await.unwrap().unwrap();
+            let forget = async |past: &Session, summary| {
+                service.memories.forget_summary(&me, past, summary).await.unwrap();
+                session().await.summary.map(String::from)
             };
             service.memories.note_last_message(&me, "The last words.").await.unwrap();
-            let (reported, past) = summary().await;
-            assert_eq!(reported.as_deref(), Some("The last words."));
+            let past = session().await;
+            service.memories.note_compaction(&me, "What the program made of it.").await.unwrap();
+            let kept = forget(&past, Summary::LastMessage).await;
+            assert_eq!(kept.as_deref(), Some("What the program made of it."));
+            let scope = Scope::Project(me.project.clone());
+            let holder = service.base.store.topics().holder(&scope, &summary_key(&me.session)).await.unwrap();
+            let of_compaction = Summary::OfCompaction(holder.unwrap().id);
             service.memories.summarise(&me, "What was done.").await.unwrap();
-            service.memories.bury_summary(&past, true).await.unwrap();
-            assert_eq!(summary().await.0.as_deref(), Some("What was done."));
-            let (_, past) = summary().await;
-            service.memories.bury_summary(&past, true).await.unwrap();
-            assert_eq!(summary().await.0, None);
+            assert_eq!(forget(&past, of_compaction).await.as_deref(), Some("What was done."));
+            let past = session().await;
+            assert_eq!(forget(&past, Summary::LastMessage).await, None);
         });
     }
 }
