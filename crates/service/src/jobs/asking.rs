@@ -190,3 +190,33 @@ pub(crate) async fn ask<T>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::use_cases::with_service;
+    use cerebro_core::domain::Timestamp;
+    use cerebro_models::llm::{self, Dialect};
+
+    #[test]
+    fn jobs_are_taken_while_some_question_fits_the_budget() {
+        with_service(crate::Settings::default(), Timestamp::now, async |service| {
+            let settings = llm::Settings {
+                provider: Some(Dialect::OpenAi),
+                model: "m".to_owned(),
+                base_url: "https://models.example".to_owned(),
+                ..llm::Settings::default()
+            };
+            let llm = llm::open(&settings, "relations").unwrap().unwrap();
+            let spending = &service.distilling.spending;
+            let payer = Payer::of_relations(spending, &llm, Budget::of_settings(5_000, 0));
+            for (tokens, is_ready) in [(0, true), (3_000, true), (1, false)] {
+                spending.note_spent("openai/m", Spent { tokens, requests: 1 }).await;
+                let found = matches!(payer.readiness().await.unwrap(), Readiness::Ready { .. });
+                assert_eq!(found, is_ready, "{tokens}");
+            }
+            // A longer one is refused when it is asked.
+            assert!(matches!(payer.open(1, ANSWER_TOKENS_MAX).await, Err(JobError::Spent)));
+        });
+    }
+}
