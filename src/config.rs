@@ -279,7 +279,7 @@ mod tests {
             toml::from_str("[embeddings]\nprovider = \"openai\"\nunload_after = \"1m\"\nthreads = 1")
                 .unwrap();
         assert_eq!(config.embeddings.unload_after, Duration::from_secs(60));
-        assert_eq!(config.embeddings.provider.name(), "openai");
+        assert_eq!(config.embeddings.provider.as_str(), "openai");
         let config: Config = toml::from_str("[work]\nkeep_texts = \"7d\"").unwrap();
         assert_eq!(config.settings().journal.unwrap().texts, Duration::from_secs(7 * 24 * 3600));
         let config: Config = toml::from_str("[work]\nenabled = false").unwrap();

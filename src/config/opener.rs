@@ -13,7 +13,7 @@ use cerebro_core::pace::Budget;
 use cerebro_models::embed::{self, ModelFolder, Provider, Settings};
 use cerebro_models::llm;
 use cerebro_models::provider::ProviderError;
-use cerebro_service::{DistilOptions, Embedding, HistoryOptions, InferenceSettings, places};
+use cerebro_service::{Embedding, HistoryOptions, InferenceSettings, places};
 
 impl Config {
     /// The options for embedding in a home.
@@ -34,7 +34,7 @@ impl Config {
             budget: Budget::of_settings(settings.tokens_per_day, settings.requests_per_day),
             unload_after: super::unless_zero(settings.unload_after),
             inference: self.inference(home),
-            distil: DistilOptions { settings: Arc::new(reader(home, |config| config.distil)) },
+            distil: Arc::new(reader(home, |config| config.distil)),
         }
     }
 
@@ -88,7 +88,7 @@ fn naming(settings: &Settings, stored: &str) -> Settings {
     };
     let provider = match of_settings {
         Provider::None => Provider::None,
-        _ => Provider::named(provider).unwrap_or(Provider::None),
+        _ => Provider::parse(provider).unwrap_or(Provider::None),
     };
     let base = if provider == of_settings { settings.clone() } else { Settings::default() };
     Settings { provider, model: model.to_owned(), ..base }

@@ -26,10 +26,11 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The project of a session that a write begins. What a person does in a named project is in a session of it, not of
-    /// the folder's project.
-    pub(crate) fn home<'a>(&'a self, named: Option<&'a Project>) -> &'a Project {
-        named.filter(|_| self.person).unwrap_or(&self.project)
+    /// The same, in the project of a session that a write begins. What a person does in a named project is in a session of
+    /// it, not of the folder's project.
+    pub(crate) fn writing_to(&self, named: Option<&Project>) -> Self {
+        let project = named.filter(|_| self.person).unwrap_or(&self.project).clone();
+        Self { project, ..self.clone() }
     }
 
     /// The origin of a text that the caller writes.

@@ -26,9 +26,7 @@ const LEASE_GRACE: Duration = Duration::from_secs(5 * 60);
 type Found = Result<Check, ServiceError>;
 
 /// The rows of all memories, without their texts.
-struct Roll {
-    known: BTreeMap<MemoryId, Entry>,
-}
+type Roll = BTreeMap<MemoryId, Entry>;
 
 struct Entry {
     revision: i64,
@@ -82,22 +80,21 @@ impl Service {
     }
 
     async fn roll(&self) -> Result<Roll, StoreError> {
-        let mut known = BTreeMap::new();
+        let mut roll = Roll::new();
         let mut pages = self.base.store.memories().walk(PAGE);
         while let Some(page) = pages.next().await? {
-            known.extend(page.iter().map(|memory| (memory.id, Entry::of(memory))));
+            roll.extend(page.iter().map(|memory| (memory.id, Entry::of(memory))));
         }
-        Ok(Roll { known })
+        Ok(roll)
     }
 
     /// Every row can be read back as what it was written as.
     async fn rows(&self, roll: &Result<Roll, StoreError>) -> Check {
-        match roll.as_ref().map(|_| ()) {
-            Ok(()) => match self.other_rows().await {
-                Ok(rows) => Check::sound("rows", format!("all {rows} can be read")),
-                Err(error) => Check::failed("rows", error.to_string()),
-            },
-            Err(error) => Check::failed("rows", error.to_string()),
+        let failed = |error: &StoreError| Check::failed("rows", error.to_string());
+        match (roll, self.other_rows().await) {
+            (Err(error), _) => failed(error),
+            (Ok(_), Err(error)) => failed(&error),
+            (Ok(_), Ok(rows)) => Check::sound("rows", format!("all {rows} can be read")),
         }
     }
 
@@ -231,9 +228,9 @@ impl Service {
         let limited = self.base.settings.revisions_keep.is_some();
         let mut faults = spans
             .keys()
-            .filter(|id| !roll.known.contains_key(id))
+            .filter(|id| !roll.contains_key(id))
             .map(|id| format!("the memory `{id}` of revisions is not there"))
-            .chain(roll.known.iter().filter_map(|(id, entry)| {
+            .chain(roll.iter().filter_map(|(id, entry)| {
                 let words = entry.lost_revision(spans.get(id), limited)?;
                 Some(format!("memory `{id}`: {words}"))
             }));
@@ -295,11 +292,8 @@ impl Service {
                     && held.revisions.get(*id) != Some(&entry.revision)
                     && owed.binary_search(id).is_err()
             };
-            let missing: Vec<MemoryId> = if *active {
-                roll.known.iter().filter(lacks).map(|(id, _)| *id).collect()
-            } else {
-                Vec::new()
-            };
+            let missing: Vec<MemoryId> =
+                if *active { roll.iter().filter(lacks).map(|(id, _)| *id).collect() } else { Vec::new() };
             if let Some(first) = missing.first() {
                 words.push(format!(
                     "without vector and job: {} (as `{first}`)",
@@ -356,13 +350,13 @@ impl Service {
         held: &BTreeMap<SubjectId, Timestamp>,
     ) -> Result<Option<String>, ServiceError> {
         let roll = self.roll().await?;
-        let live = || roll.known.iter().filter(|(_, entry)| entry.live);
+        let live = || roll.iter().filter(|(_, entry)| entry.live);
         let missing = live().filter(|(id, _)| !held.contains_key(&SubjectId::from(**id))).count();
         let is_stale = |held: &Timestamp, entry: &Entry| *held != entry.updated_at;
         let stale = live()
             .filter(|(id, entry)| held.get(&SubjectId::from(**id)).is_some_and(|at| is_stale(at, entry)))
             .count();
-        let is_live = |id: &MemoryId| roll.known.get(id).is_some_and(|entry| entry.live);
+        let is_live = |id: &MemoryId| roll.get(id).is_some_and(|entry| entry.live);
         let ghosts = held.keys().filter(|id| !is_live(&MemoryId::from(**id))).count();
         let words = [
             (missing, "live memories are not in it"),

@@ -102,7 +102,7 @@ pub use recall::{
 pub use restore::{Restored, restore};
 pub use sessions::{Sessions, StartRequest, Started};
 pub use settings::{
-    BackupPlan, Consolidate, DistilOptions, DistilSettings, Embedding, InferenceSettings, Opener, Retention,
+    BackupPlan, Consolidate, DistilReader, DistilSettings, Embedding, InferenceSettings, Opener, Retention,
     Review, Settings,
 };
 pub use studio::{Lease, Studio, StudioAccess, StudioOptions};

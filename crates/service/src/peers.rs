@@ -25,11 +25,7 @@ impl Service {
         self.base.tasks.spawn("logs other homes", async move {
             let mut reads: u32 = 0;
             let mut deaf = false;
-            loop {
-                tokio::select! {
-                    () = tokio::time::sleep(LOOK) => {}
-                    () = stop.cancelled() => return,
-                }
+            while stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
                 reads = reads.wrapping_add(1);
                 match service.base.store.peers().read(&mut logs).await {
                     Ok(news) => {

@@ -20,7 +20,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::hygiene::summary_title;
 use cerebro_core::redact::{RedactedText, redact_secrets};
-use cerebro_store::{Decision, SaidText, StoreError, StoredEvent, Supersession, Table, Write};
+use cerebro_store::{SaidText, StoreError, StoredEvent, Supersession, Table, Write};
 
 use line::{EdgeLine, Line, MemoryLine, PromptLine, RevisionLine, SessionLine, session_id};
 
@@ -192,7 +192,7 @@ impl Service {
     pub async fn import(&self, lines: &[String], run: Run) -> Result<Imported, ServiceError> {
         let journal = self.journal.known_journal(lines).await?;
         let import = Import { lines, journal, tombstones: tombstones_in(lines) };
-        let imported = self.base.store.transact_as(run, &import).await?;
+        let imported = self.base.store.transact_as(run, |write| Box::pin(import.decide(write))).await?;
         if run == Run::Real {
             self.recall.evidence.imported().await?;
         }
@@ -234,10 +234,7 @@ fn tombstones_in(lines: &[String]) -> BTreeSet<HistoryTombstone> {
     parsed.filter_map(tombstone).collect()
 }
 
-impl Decision for Import<'_> {
-    type Output = Imported;
-    type Error = ServiceError;
-
+impl Import<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<Imported, ServiceError> {
         let mut imported = Imported::default();
         let cited = write.store().citations().among(&self.tombstones).await?;

@@ -5,11 +5,11 @@ mod carry;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::{
     Clock, Forgotten,
-    backup::{self, BackupError, End, Head, SCRATCH},
+    backup::{self, BackupError, End, Head, RestoreRequest, SCRATCH},
 };
 use cerebro_core::domain::MemoryId;
 
@@ -38,18 +38,14 @@ pub struct Restored {
 /// [`BackupError::NotEmpty`] for a home with anything in it that is not to be replaced; after any error the
 /// home's database is as it was.
 pub async fn restore(
-    path: &Path,
-    home: &Path,
-    store_dir: &Path,
-    index_dir: &Path,
-    replace: bool,
+    request: RestoreRequest<'_>,
     clock: Clock,
     progress: impl Fn(u64) + Send + 'static,
 ) -> Result<Restored, BackupError> {
-    let made = backup::make(path, home, store_dir, replace, clock, progress).await?;
-    let scratch = home.join(SCRATCH);
+    let made = backup::make(request, clock, progress).await?;
+    let scratch = request.home.join(SCRATCH);
     let carried = match &made.kept {
-        Some(_) => carry::over(store_dir, &made.dir, &scratch, index_dir, clock).await,
+        Some(_) => carry::over(request, &made.dir, &scratch, clock).await,
         None => Ok(CarriedOver::default()),
     };
     backup::remove(&scratch)?;
@@ -60,7 +56,7 @@ pub async fn restore(
             return Err(error);
         }
     };
-    made.take_place(home, store_dir, index_dir)?;
+    made.take_place(request)?;
     let backup::MadeStore { head, end, kept, .. } = made;
     Ok(Restored { head, end, kept, said_again, forgotten, is_unread })
 }

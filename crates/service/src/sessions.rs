@@ -8,22 +8,22 @@ use std::{
 use crate::{Caller, ServiceError, base::Base, fields::Fields, lock, projects::KnownProjects};
 use cerebro_core::domain::{EndReason, Project, Session, SessionId, Timestamp, limits::DISCONNECT_GRACE};
 use cerebro_core::redact::RedactedText;
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// Most sessions that are remembered as live. Others are looked up.
 const LIVE_MAX: usize = 10_000;
 
-/// What to start.
+/// What to start. Its texts are as the caller gave them, or redacted.
 #[derive(Debug, Clone)]
-pub struct StartRequest {
+pub struct StartRequest<Text = String> {
     /// The client's id for it, or one minted for the connection.
     pub id: SessionId,
     /// Where the work is; the caller's own project when `None`.
     pub project: Option<Project>,
     /// The folder the work is in.
-    pub directory: Option<String>,
+    pub directory: Option<Text>,
     /// Who works; the client's name when `None`.
-    pub agent: Option<String>,
+    pub agent: Option<Text>,
     /// The session that started this one as a sub-agent.
     pub parent: Option<SessionId>,
 }
@@ -40,24 +40,14 @@ pub struct Started {
     pub redacted: usize,
 }
 
-/// A request to start, redacted.
-struct Start {
-    id: SessionId,
-    project: Option<Project>,
-    directory: Option<RedactedText>,
-    agent: RedactedText,
-    parent: Option<SessionId>,
-}
-
-impl Start {
-    fn read(fields: &mut Fields, caller: &Caller, request: StartRequest) -> Self {
-        let agent = request.agent.map(|name| fields.agent(&name)).filter(|name| !name.is_empty());
-        Self {
-            id: request.id,
-            project: request.project,
-            directory: request.directory.map(|path| fields.directory(&path)),
-            agent: agent.unwrap_or_else(|| caller.agent.clone()),
-            parent: request.parent,
+impl StartRequest {
+    fn clean(self, fields: &mut Fields) -> StartRequest<RedactedText> {
+        StartRequest {
+            id: self.id,
+            project: self.project,
+            directory: self.directory.map(|path| fields.directory(&path)),
+            agent: self.agent.map(|name| fields.agent(&name)).filter(|name| !name.is_empty()),
+            parent: self.parent,
         }
     }
 }
@@ -86,10 +76,10 @@ impl Sessions {
     /// Starts a session, resumes an ended one, or returns a live one as it is.
     pub async fn start(&self, caller: &Caller, request: StartRequest) -> Result<Started, ServiceError> {
         let mut fields = Fields::default();
-        let request = Start::read(&mut fields, caller, request);
+        let request = request.clean(&mut fields);
         let known = self.projects.before_write(request.project.as_ref(), caller).await?;
         let (session, resumed) =
-            self.base.store.transact(&StartSession { caller, request: &request }).await?;
+            self.base.store.transact(|write| Box::pin(start(write, caller, &request))).await?;
         let new_project = known.and_then(|known| known.meet(Some(&session.project)));
         Ok(Started { session, resumed, new_project, redacted: fields.redacted() })
     }
@@ -105,7 +95,28 @@ impl Sessions {
         id: &SessionId,
         reason: EndReason,
     ) -> Result<Session, ServiceError> {
-        self.base.store.transact(&EndSession { sessions: self, caller, id, reason }).await
+        self.base.store.transact(|write| Box::pin(self.put_end(write, caller, id, reason))).await
+    }
+
+    async fn put_end(
+        &self,
+        write: &mut Write<'_>,
+        caller: Option<&Caller>,
+        id: &SessionId,
+        reason: EndReason,
+    ) -> Result<Session, ServiceError> {
+        lock(&self.held.live).remove(id);
+        let mut session = match (write.store().sessions().by_id(id).await?, caller) {
+            (Some(session), _) => session,
+            (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent).await?,
+            (None, None) => return Err(ServiceError::NoSession(id.to_string())),
+        };
+        if session.ended_at.is_none() {
+            session.ended_at = Some(write.at());
+            session.end_reason = Some(reason);
+            write.end_session(&session);
+        }
+        Ok(session)
     }
 
     /// Begins or resumes the caller's session if needed, within the write's transaction.
@@ -113,14 +124,13 @@ impl Sessions {
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
-        project: &Project,
     ) -> Result<(), ServiceError> {
         let id = &caller.session;
         if lock(&self.held.live).contains(id) || write.changed_session(id).is_some() {
             return Ok(());
         }
         match write.store().sessions().by_id(id).await? {
-            None => drop(fresh(write, id, project, &caller.agent).await?),
+            None => drop(fresh(write, id, &caller.project, &caller.agent).await?),
             Some(mut session) if session.end_reason == Some(EndReason::Disconnected) => {
                 resume(write, &mut session, None);
             }
@@ -214,57 +224,14 @@ impl Sessions {
     }
 }
 
-struct StartSession<'a> {
-    caller: &'a Caller,
-    request: &'a Start,
-}
-
-impl Decision for StartSession<'_> {
-    /// The session, and whether it had ended before.
-    type Output = (Session, bool);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(Session, bool), ServiceError> {
-        start(write, self.caller, self.request).await
-    }
-}
-
-struct EndSession<'a> {
-    sessions: &'a Sessions,
-    /// Who ends it; a caller can begin an unknown session for that.
-    caller: Option<&'a Caller>,
-    id: &'a SessionId,
-    reason: EndReason,
-}
-
-impl Decision for EndSession<'_> {
-    type Output = Session;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Session, ServiceError> {
-        let Self { sessions, caller, id, reason } = *self;
-        lock(&sessions.held.live).remove(id);
-        let mut session = match (write.store().sessions().by_id(id).await?, caller) {
-            (Some(session), _) => session,
-            (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent).await?,
-            (None, None) => return Err(ServiceError::NoSession(id.to_string())),
-        };
-        if session.ended_at.is_none() {
-            session.ended_at = Some(write.at());
-            session.end_reason = Some(reason);
-            write.end_session(&session);
-        }
-        Ok(session)
-    }
-}
-
+/// Starts or resumes a session. Returns it, and whether it had ended before.
 async fn start(
     write: &mut Write<'_>,
     caller: &Caller,
-    request: &Start,
+    request: &StartRequest<RedactedText>,
 ) -> Result<(Session, bool), ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
-    let agent = &request.agent;
+    let agent = request.agent.as_ref().unwrap_or(&caller.agent);
     let Some(before) = write.store().sessions().by_id(&request.id).await? else {
         let mut session = beginning(write, &request.id, project, agent);
         session.directory.clone_from(&request.directory);
@@ -288,7 +255,7 @@ async fn fill_blanks(
     write: &mut Write<'_>,
     session: &mut Session,
     agent: &RedactedText,
-    request: &Start,
+    request: &StartRequest<RedactedText>,
 ) -> Result<(), ServiceError> {
     if let Some(home) = write.store().home_of_sessions() {
         // Its agent works here now.

@@ -123,7 +123,7 @@ pub use supersession::{SUPERSESSIONS_MAX, Supersession, Supersessions};
 use surrealdb::types::Variables;
 pub use tombstone::{OutdatedText, SaidText, TextTombstones, Tombstone, Tombstones, Why};
 pub use topic::{Topic, Topics};
-pub use transaction::{Committed, Decision, Write};
+pub use transaction::{Committed, Write};
 pub use vector::{StoredVector, Vectors};
 pub use work::{StoredEvent, StoredWork, Stray, WorkList, WorkPlace, Works};
 pub use worker::Worker;

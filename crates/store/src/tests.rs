@@ -4,7 +4,7 @@ use std::{future::Future, path::Path, time::Duration};
 
 use surrealdb::types::Variables;
 
-use super::{Answer, Decision, Engine, EngineError, Query, Store, StoreError, Write, migrate};
+use super::{Answer, Engine, EngineError, Query, Store, StoreError, Write, migrate};
 use cerebro_core::domain::{
     Body, Kind, Memory, MemoryId, Project, Run, Scope, Session, SessionId, Timestamp, Validity,
 };
@@ -78,28 +78,18 @@ pub(super) fn memory(topic_key: Option<&str>) -> Memory {
     }
 }
 
-/// A decision without a look at what is there.
-struct Unconditional<F>(F);
-
-impl<F: Fn(&mut Write<'_>) + Sync> Decision for Unconditional<F> {
-    type Output = ();
-    type Error = StoreError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), StoreError> {
-        (self.0)(write);
-        Ok(())
-    }
-}
-
-/// Makes changes in one transaction.
-pub(super) async fn change(store: &Store, changes: impl Fn(&mut Write<'_>) + Sync) -> Result<(), StoreError> {
-    store.transact(&Unconditional(changes)).await
-}
-
 pub(super) async fn put(store: &Store, memory: Memory) -> Result<(), StoreError> {
     // Without a job for the worker.
     let session = SessionId::parse("test").unwrap();
-    change(store, |write| write.repeat_memory(&memory, &session)).await
+    store.change(|write| write.repeat_memory(&memory, &session)).await
+}
+
+async fn decide(store: &Store, run: Run, changes: impl Fn(&mut Write<'_>)) {
+    let decided = store.transact_as(run, |write| {
+        changes(write);
+        Box::pin(async { Ok::<_, StoreError>(()) })
+    });
+    decided.await.unwrap();
 }
 
 #[test]
@@ -124,11 +114,10 @@ fn a_memory_comes_back_as_it_was_put_also_after_a_reopen() {
 fn a_dry_run_decides_and_leaves_no_trace() {
     with_store(async |store| {
         let memory = memory(None);
-        let decision = Unconditional(|write: &mut Write<'_>| write.create_memory(&memory));
-        store.transact_as(Run::Dry, &decision).await.unwrap();
+        decide(store, Run::Dry, |write| write.create_memory(&memory)).await;
         assert_eq!(store.memories().by_id(&memory.id).await.unwrap(), None);
         assert_eq!(store.events().after("local", 0, 10).await.unwrap(), []);
-        store.transact(&decision).await.unwrap();
+        decide(store, Run::Real, |write| write.create_memory(&memory)).await;
         assert_eq!(store.memories().by_id(&memory.id).await.unwrap().map(|memory| memory.version), Some(1));
         assert_eq!(store.events().last().await.unwrap().0, 1, "the dry run took no number");
     });
@@ -142,19 +131,19 @@ fn a_write_can_tell_whether_anything_was_committed_since_a_moment() {
     run(async {
         let store = open(dir.path()).await;
         let seen = AtomicU64::new(u64::MAX);
-        let look = Unconditional(|write: &mut Write<'_>| seen.store(write.last_seq(), Ordering::SeqCst));
+        let look = |write: &mut Write<'_>| seen.store(write.last_seq(), Ordering::SeqCst);
         for _ in 0..2 {
             let before = store.announced();
-            store.transact_as(Run::Dry, &look).await.unwrap();
+            decide(&store, Run::Dry, look).await;
             assert_eq!(seen.load(Ordering::SeqCst), before);
             put(&store, memory(None)).await.unwrap();
-            store.transact_as(Run::Dry, &look).await.unwrap();
+            decide(&store, Run::Dry, look).await;
             assert_eq!(seen.load(Ordering::SeqCst), before + 1);
         }
         store.close().await.unwrap();
         // What an earlier process committed, this one's follower has not heard.
         let store = open(dir.path()).await;
-        store.transact_as(Run::Dry, &look).await.unwrap();
+        decide(&store, Run::Dry, look).await;
         assert_eq!((store.announced(), seen.load(Ordering::SeqCst)), (0, 2));
         store.close().await.unwrap();
     });
@@ -202,12 +191,13 @@ pub(super) fn session(id: &str) -> Session {
 
 /// Puts sessions in one transaction.
 async fn put_sessions(store: &Store, sessions: Vec<Session>) -> Result<(), StoreError> {
-    change(store, |write| {
-        for session in &sessions {
-            write.start_session(session, None);
-        }
-    })
-    .await
+    store
+        .change(|write| {
+            for session in &sessions {
+                write.start_session(session, None);
+            }
+        })
+        .await
 }
 
 #[test]
@@ -253,7 +243,7 @@ fn the_live_memories_of_a_moment_are_found_behind_its_deleted_ones() {
                 made
             })
             .collect();
-        change(store, |write| made.iter().for_each(|memory| write.create_memory(memory))).await.unwrap();
+        store.change(|write| made.iter().for_each(|memory| write.create_memory(memory))).await.unwrap();
         let since =
             async |limit| store.memories().written_since(&writer.id, Timestamp::MIN, limit).await.unwrap();
         let mut written: Vec<Memory> = since(6).await.into_iter().map(|(memory, _)| memory).collect();
@@ -261,7 +251,8 @@ fn the_live_memories_of_a_moment_are_found_behind_its_deleted_ones() {
         for memory in &mut written {
             memory.deleted_at = Some(moment(9));
         }
-        change(store, |write| written.iter().for_each(|memory| write.delete_memory(memory, &writer.id)))
+        store
+            .change(|write| written.iter().for_each(|memory| write.delete_memory(memory, &writer.id)))
             .await
             .unwrap();
         let found: Vec<Memory> = since(2).await.into_iter().map(|(memory, _)| memory).collect();
@@ -329,11 +320,12 @@ fn an_edge_needs_both_ends() {
     let dir = tempfile::tempdir().unwrap();
     run(async {
         let store = open(dir.path()).await;
-        let refused = change(&store, |write| {
-            let session = Some(SessionId::parse("nowhere").unwrap());
-            write.create_memory(&Memory { session, ..memory(None) });
-        })
-        .await;
+        let refused = store
+            .change(|write| {
+                let session = Some(SessionId::parse("nowhere").unwrap());
+                write.create_memory(&Memory { session, ..memory(None) });
+            })
+            .await;
         assert!(matches!(refused, Err(StoreError::Engine(EngineError::Query { .. }))), "{refused:?}");
         assert_eq!(store.events().after("local", 0, 10).await.unwrap(), []);
     });

@@ -1,7 +1,5 @@
 //! Transactions: one at a time, in order. Each reads, decides, and commits its changes with their events.
 
-use std::future::Future;
-
 use tokio::sync::MutexGuard;
 
 use super::{
@@ -10,7 +8,7 @@ use super::{
     retry::Attempts,
 };
 use cerebro_core::domain::{Event, Memory, Run, Timestamp};
-use cerebro_engine::EngineError;
+use cerebro_engine::{BoxFuture, EngineError};
 
 /// What was committed, for those who follow the log.
 #[derive(Debug)]
@@ -50,36 +48,44 @@ pub struct Write<'store> {
     changes: Changes,
 }
 
-/// A use case's transaction: reads what it needs, decides, and records the changes in the [`Write`].
-///
-/// It may be run more than once, each time on another state, so it must change nothing but the `Write`.
-pub trait Decision: Sync {
-    /// What the caller gets once the changes are on disk.
-    type Output: Send;
-    /// Why nothing is changed.
-    type Error: From<StoreError> + Send;
-
-    /// Decides on the state that `write` shows.
-    fn decide(&self, write: &mut Write<'_>)
-    -> impl Future<Output = Result<Self::Output, Self::Error>> + Send;
-}
-
 impl Store {
-    /// Makes a decision and commits its changes. If the state that it read is out of date, the decision is made
-    /// again, a bounded number of times.
+    /// Makes a decision, which reads what it needs and records its changes in the [`Write`], and commits these. If the
+    /// state that it read is out of date, it is made again on the new one, a bounded number of times. So it must change
+    /// nothing but the `Write`.
     ///
     /// Dropping the future before the commit leaves nothing behind. During the commit the outcome is open, so a
     /// caller that may be cancelled runs this in a task of its own.
     ///
     /// # Errors
     /// The error of the decision, or [`StoreError`].
-    pub async fn transact<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
-        let decision_type = std::any::type_name::<D>();
-        let mut attempts = Attempts::of(decision_type.rsplit("::").next().unwrap_or(decision_type));
+    pub async fn transact<'store, T, E: From<StoreError>>(
+        &'store self,
+        decide: impl for<'a> Fn(&'a mut Write<'store>) -> BoxFuture<'a, Result<T, E>>,
+    ) -> Result<T, E> {
+        self.transact_as(Run::Real, decide).await
+    }
+
+    /// As [`Self::transact`]; a dry run makes the decision on the present state and changes nothing.
+    ///
+    /// # Errors
+    /// The error of the decision, or [`StoreError`].
+    pub async fn transact_as<'store, F, T, E: From<StoreError>>(
+        &'store self,
+        run: Run,
+        decide: F,
+    ) -> Result<T, E>
+    where
+        // Boxed, so that the callers' futures stay small; and because nothing can say yet that the future of any
+        // `AsyncFn` may be sent to another thread.
+        F: for<'a> Fn(&'a mut Write<'store>) -> BoxFuture<'a, Result<T, E>>,
+    {
+        let mut attempts = Attempts::of(name_of::<F>());
         loop {
             let mut write = self.begin().await?;
-            // Boxed, so that the callers' futures stay small.
-            let output = Box::pin(decision.decide(&mut write)).await?;
+            let output = decide(&mut write).await?;
+            if run == Run::Dry {
+                return Ok(output);
+            }
             let numbers = write.new_work_events();
             match write.commit().await {
                 Ok(()) => return Ok(output),
@@ -92,18 +98,15 @@ impl Store {
         }
     }
 
-    /// As [`Self::transact`]; a dry run makes the decision on the present state and changes nothing.
+    /// As [`Self::transact`], for changes that need no look at what is there.
     ///
     /// # Errors
-    /// The error of the decision, or [`StoreError`].
-    pub async fn transact_as<D: Decision>(&self, run: Run, decision: &D) -> Result<D::Output, D::Error> {
-        match run {
-            Run::Real => self.transact(decision).await,
-            Run::Dry => {
-                let mut write = self.begin().await?;
-                Box::pin(decision.decide(&mut write)).await
-            }
-        }
+    /// [`StoreError`].
+    pub async fn change<'store, T: Send + 'store>(
+        &'store self,
+        change: impl Fn(&mut Write<'_>) -> T,
+    ) -> Result<T, StoreError> {
+        self.transact(|write| Box::pin(std::future::ready(Ok(change(write))))).await
     }
 
     async fn begin(&self) -> Result<Write<'_>, StoreError> {
@@ -113,6 +116,13 @@ impl Store {
         let at = after(position.at, (self.clock)());
         Ok(Write { store: self, position, seq, at, changes: Changes::default() })
     }
+}
+
+/// The name, for messages, of the function that has a closure.
+fn name_of<F>() -> &'static str {
+    let path = std::any::type_name::<F>();
+    let name = path.rsplit("::").find(|part| !part.starts_with("{{closure}}")).unwrap_or(path);
+    name.split('<').next().unwrap_or(name)
 }
 
 /// The present moment in whole microseconds, but always after the last one handed out. So a clock that stands still
@@ -219,6 +229,20 @@ impl Write<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_write_is_named_after_the_function_that_made_it() {
+        fn name<F>(_closure: F) -> &'static str {
+            name_of::<F>()
+        }
+        fn within<F: Fn()>(inner: F) -> &'static str {
+            name(|| {
+                inner();
+            })
+        }
+        let is_own = "a_write_is_named_after_the_function_that_made_it";
+        assert_eq!((name(|| ()), within(|| ())), (is_own, is_own));
+    }
 
     #[test]
     fn moments_rise_when_the_clock_stands_still_or_goes_back() {

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::{
         JobKind, ModelState,
-        tests::{change, memory, open, run},
+        tests::{memory, open, run},
     };
     use cerebro_core::domain::{Memory, Project, SessionId, Timestamp};
 
@@ -200,7 +200,7 @@ mod tests {
 
     /// Puts memories with jobs, or takes them away, in one commit.
     async fn write(store: &Store, memories: Vec<Memory>) {
-        let written = change(store, |write| {
+        let written = store.change(|write| {
             for memory in &memories {
                 if memory.is_live() {
                     write.create_memory(memory);

@@ -18,7 +18,7 @@ use crate::daemon::lock::{Lock, LockError, Use};
 use crate::home::Home;
 use cerebro_core::domain::{MemoryId, Timestamp};
 use cerebro_core::text;
-use cerebro_service::backup::{self, BackupError, FileError, Kept};
+use cerebro_service::backup::{self, BackupError, FileError, Kept, RestoreRequest};
 
 /// How often the progress of a backup is polled.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -260,9 +260,14 @@ pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> Result<
     let moving = bar.clone();
     let progress = move |bytes| moving.set_position(bytes);
     let (store, index) = (home.store_dir(), home.index_dir());
-    let restored =
-        cerebro_service::restore(&file, home.root(), &store, &index, args.replace, Timestamp::now, progress)
-            .await;
+    let request = RestoreRequest {
+        file: &file,
+        home: home.root(),
+        store_dir: &store,
+        index_dir: &index,
+        replace: args.replace,
+    };
+    let restored = cerebro_service::restore(request, Timestamp::now, progress).await;
     owned.hold_until_exit();
     bar.finish_and_clear();
     let restored = restored?;

@@ -29,18 +29,19 @@ const TOKENIZER_BYTES_MAX: u64 = 128 * 1024 * 1024;
 const STAGING: &str = ".staging-";
 
 /// A folder beside the models for untested downloads; removed when it is no longer needed.
-struct Staging {
+struct Staging<'a> {
+    folder: &'a ModelFolder,
     dir: PathBuf,
 }
 
-impl Staging {
-    fn begin(folder: &ModelFolder) -> Result<Self, ProviderError> {
+impl<'a> Staging<'a> {
+    fn begin(folder: &'a ModelFolder) -> Result<Self, ProviderError> {
         let models = folder.models_dir();
         for dir in [models, folder.runtime_dir()] {
             fs::create_dir_all(dir).map_err(|error| file_error("make", dir, &error))?;
         }
         sweep(models);
-        let staging = Self { dir: models.join(format!("{STAGING}{}", std::process::id())) };
+        let staging = Self { folder, dir: models.join(format!("{STAGING}{}", std::process::id())) };
         for dir in [staging.model_dir(), staging.runtime_dir()] {
             fs::create_dir_all(&dir).map_err(|error| file_error("make", &dir, &error))?;
         }
@@ -56,134 +57,195 @@ impl Staging {
     }
 
     /// The folder after the installation: with the new library if there is one.
-    fn folder(&self, folder: &ModelFolder) -> ModelFolder {
+    fn folder_after(&self) -> ModelFolder {
         if self.runtime_dir().join(RUNTIME_MANIFEST).is_file() {
-            return ModelFolder::new(folder.models_dir().to_owned(), self.runtime_dir());
+            return ModelFolder::new(self.folder.models_dir().to_owned(), self.runtime_dir());
         }
-        folder.clone()
+        self.folder.clone()
     }
 }
 
-impl Drop for Staging {
+impl Drop for Staging<'_> {
     fn drop(&mut self) {
         // What cannot be removed now is removed by a later installation.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
 
-/// Installs a model of the catalogue, and ONNX Runtime if it is missing. Files that exist and are intact are not
-/// fetched again. `library` is an ONNX Runtime of the user's own, see [`take_library`].
-///
-/// # Errors
-/// Nothing is installed; the error says what failed.
-pub async fn from_network(
-    folder: &ModelFolder,
-    listing: &Listing,
-    addresses: Addresses,
-    library: Option<&Path>,
-    watch: &mut Watch<'_>,
-) -> Result<Manifest, ProviderError> {
-    let present = installed(folder, listing.name);
-    if let (Some(manifest), true, None) = (&present, has_runtime(folder), library) {
-        return Ok(manifest.clone());
-    }
-    let fetcher = Fetcher::new(addresses)?;
-    let staging = Staging::begin(folder)?;
-    stage_runtime(folder, &fetcher, &staging, library, watch).await?;
-    match present {
-        Some(manifest) => copy_files(&folder.model_dir(&manifest.name)?, &staging)?,
-        None => {
-            for source in listing.sources {
-                fetch(&fetcher, source, &staging, &staging.model_dir(), watch).await?;
+/// Where models are installed.
+#[derive(Debug, Clone, Copy)]
+pub struct Installer<'a> {
+    pub folder: &'a ModelFolder,
+    /// An ONNX Runtime of the user's own, see [`take_library`].
+    pub library: Option<&'a Path>,
+}
+
+impl Installer<'_> {
+    /// Installs a model of the catalogue, and ONNX Runtime if it is missing. Files that exist and are intact are not
+    /// fetched again.
+    ///
+    /// # Errors
+    /// Nothing is installed; the error says what failed.
+    pub async fn from_network(
+        self,
+        listing: &Listing,
+        addresses: Addresses,
+        watch: &mut Watch<'_>,
+    ) -> Result<Manifest, ProviderError> {
+        let present = installed(self.folder, listing.name);
+        if let (Some(manifest), true) = (&present, self.has_runtime()) {
+            return Ok(manifest.clone());
+        }
+        let fetcher = Fetcher::new(addresses)?;
+        let staging = Staging::begin(self.folder)?;
+        self.stage_runtime(&fetcher, &staging, watch).await?;
+        match present {
+            Some(manifest) => copy_files(&self.folder.model_dir(&manifest.name)?, &staging)?,
+            None => {
+                for source in listing.sources {
+                    fetch(&fetcher, source, &staging, &staging.model_dir(), watch).await?;
+                }
             }
         }
+        let manifest = Manifest {
+            name: listing.name.to_owned(),
+            dimension: listing.dimension,
+            pooling: listing.pooling,
+            max_tokens: listing.max_tokens,
+            query_prefix: listing.query_prefix.to_owned(),
+            passage_prefix: listing.passage_prefix.to_owned(),
+            source: String::new(),
+            files: BTreeMap::new(),
+        };
+        finish(&staging, manifest)
     }
-    let manifest = Manifest {
-        name: listing.name.to_owned(),
-        dimension: listing.dimension,
-        pooling: listing.pooling,
-        max_tokens: listing.max_tokens,
-        query_prefix: listing.query_prefix.to_owned(),
-        passage_prefix: listing.passage_prefix.to_owned(),
-        source: String::new(),
-        files: BTreeMap::new(),
-    };
-    finish(folder, &staging, manifest)
-}
 
-/// Installs a model of a hub under a name. Its own configuration describes it, overridden by the user's `overrides`.
-/// The installation pins it: from then on, the name stands for these files.
-///
-/// # Errors
-/// Nothing is installed; the error says what is missing, unknown, or does not work.
-pub async fn from_hub(
-    folder: &ModelFolder,
-    name: &str,
-    wanted: &HubModel,
-    overrides: Overrides,
-    (addresses, library): (Addresses, Option<&Path>),
-    watch: &mut Watch<'_>,
-) -> Result<Manifest, ProviderError> {
-    folder.model_dir(name)?;
-    let fetcher = Fetcher::new(addresses)?;
-    let pinned = fetcher.pinned(wanted).await?;
-    let source = pinned.to_string();
-    let present =
-        installed(folder, name).filter(|present| present.source == source && overrides.agrees(present));
-    if let (Some(manifest), true, None) = (present, has_runtime(folder), library) {
-        return Ok(manifest);
-    }
-    let staging = Staging::begin(folder)?;
-    stage_runtime(folder, &fetcher, &staging, library, watch).await?;
-    let mut described = BTreeMap::new();
-    for path in hub::DESCRIPTIONS {
-        let to = staging.dir.join("description");
-        let file = HubFile { model: &pinned, path, bytes_max: DESCRIPTION_BYTES_MAX };
-        if fetcher.fetch_of_hub(&file, &to, watch).await? {
-            let text = fs::read(&to).map_err(|error| file_error("read", &to, &error))?;
-            described.insert(path, serde_json::from_slice(&text).unwrap_or_default());
+    /// Installs a model of a hub under a name. Its own configuration describes it, overridden by the user's `overrides`.
+    /// The installation pins it: from then on, the name stands for these files.
+    ///
+    /// # Errors
+    /// Nothing is installed; the error says what is missing, unknown, or does not work.
+    pub async fn from_hub(
+        self,
+        name: &str,
+        wanted: &HubModel,
+        overrides: Overrides,
+        addresses: Addresses,
+        watch: &mut Watch<'_>,
+    ) -> Result<Manifest, ProviderError> {
+        self.folder.model_dir(name)?;
+        let fetcher = Fetcher::new(addresses)?;
+        let pinned = fetcher.pinned(wanted).await?;
+        let source = pinned.to_string();
+        let present = installed(self.folder, name)
+            .filter(|present| present.source == source && overrides.agrees(present));
+        if let (Some(manifest), true) = (present, self.has_runtime()) {
+            return Ok(manifest);
         }
-    }
-    let read = |path: &str| described.get(path).cloned().unwrap_or_default();
-    let traits = hub::describe(read, overrides)?;
-    let files = [(pinned.file.as_str(), MODEL, FILE_BYTES_MAX), (TOKENIZER, TOKENIZER, TOKENIZER_BYTES_MAX)];
-    for (path, own, bytes_max) in files {
-        let file = HubFile { model: &pinned, path, bytes_max };
-        if !fetcher.fetch_of_hub(&file, &staging.model_dir().join(own), watch).await? {
-            return Err(ProviderError::unusable(format!(
-                "{} has no {path}; --file names the path of its graph",
-                pinned.repository
-            )));
+        let staging = Staging::begin(self.folder)?;
+        self.stage_runtime(&fetcher, &staging, watch).await?;
+        let mut described = BTreeMap::new();
+        for path in hub::DESCRIPTIONS {
+            let to = staging.dir.join("description");
+            let file = HubFile { model: &pinned, path, bytes_max: DESCRIPTION_BYTES_MAX };
+            if fetcher.fetch_of_hub(&file, &to, watch).await? {
+                let text = fs::read(&to).map_err(|error| file_error("read", &to, &error))?;
+                described.insert(path, serde_json::from_slice(&text).unwrap_or_default());
+            }
         }
+        let read = |path: &str| described.get(path).cloned().unwrap_or_default();
+        let traits = hub::describe(read, overrides)?;
+        let files =
+            [(pinned.file.as_str(), MODEL, FILE_BYTES_MAX), (TOKENIZER, TOKENIZER, TOKENIZER_BYTES_MAX)];
+        for (path, own, bytes_max) in files {
+            let file = HubFile { model: &pinned, path, bytes_max };
+            if !fetcher.fetch_of_hub(&file, &staging.model_dir().join(own), watch).await? {
+                return Err(ProviderError::unusable(format!(
+                    "{} has no {path}; --file names the path of its graph",
+                    pinned.repository
+                )));
+            }
+        }
+        finish(&staging, described_by(name, traits, source))
     }
-    finish(folder, &staging, described_by(name, traits, source))
-}
 
-/// Stages ONNX Runtime if it is missing: the user's own library, or the one of the catalogue.
-async fn stage_runtime(
-    folder: &ModelFolder,
-    fetcher: &Fetcher,
-    staging: &Staging,
-    library: Option<&Path>,
-    watch: &mut Watch<'_>,
-) -> Result<(), ProviderError> {
-    if let Some(library) = library {
-        take_library(library, staging)?;
-        return Ok(());
+    /// Stages ONNX Runtime if it is missing: the user's own library, or the one of the catalogue.
+    async fn stage_runtime(
+        self,
+        fetcher: &Fetcher,
+        staging: &Staging<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), ProviderError> {
+        if let Some(library) = self.library {
+            take_library(library, staging)?;
+            return Ok(());
+        }
+        if self.has_runtime() {
+            return Ok(());
+        }
+        let runtime = catalogue::runtime().ok_or_else(|| {
+            ProviderError::unusable(format!(
+                "no ONNX Runtime for {} on {} is known; name a library of your own with --runtime-from FILE",
+                std::env::consts::OS,
+                std::env::consts::ARCH
+            ))
+        })?;
+        let library = fetch(fetcher, &runtime.source, staging, &staging.runtime_dir(), watch).await?;
+        describe_runtime(&library)?;
+        Ok(())
     }
-    if has_runtime(folder) {
-        return Ok(());
+
+    /// Installs the model in a folder: `model.onnx` and `tokenizer.json`. A `model.toml` in the folder overrides
+    /// `traits`.
+    ///
+    /// An ONNX Runtime in the folder is native code, and a supplier of weights need not be trusted to run code here. So
+    /// it is used only if it is the one of the catalogue ([`find_library`]).
+    ///
+    /// # Errors
+    /// Nothing is installed; the error says what is missing or does not work.
+    pub fn from_folder(self, name: &str, dir: &Path, traits: Traits) -> Result<Manifest, ProviderError> {
+        self.folder.model_dir(name)?;
+        let described: Option<Manifest> = manifest::read(&dir.join(MANIFEST))?;
+        for file in [MODEL, TOKENIZER] {
+            let path = dir.join(file);
+            if !path.is_file() {
+                return Err(ProviderError::unusable(format!(
+                    "{} is missing; a model's folder holds {MODEL} and {TOKENIZER}",
+                    path.display()
+                )));
+            }
+            if let Some(wanted) = described.as_ref().and_then(|manifest| manifest.files.get(file)) {
+                verify(&path, wanted)?;
+            }
+        }
+        let staging = Staging::begin(self.folder)?;
+        copy_files(dir, &staging)?;
+        match (self.library, find_library(dir)) {
+            (Some(library), _) => {
+                take_library(library, &staging)?;
+            }
+            // The copy is verified, so that no other process can change it afterwards.
+            (None, Found::Known(library)) => {
+                if !is_known(&take_library(&library, &staging)?) {
+                    let path = library.display();
+                    return Err(ProviderError::unusable(format!(
+                        "{path} changed while it was copied; try again"
+                    )));
+                }
+            }
+            (None, Found::Foreign(_) | Found::Nothing) => {}
+        }
+        let own = described_by(name, traits, String::new());
+        let manifest = described.map_or(own, |found| Manifest { name: name.to_owned(), ..found });
+        finish(&staging, manifest)
     }
-    let runtime = catalogue::runtime().ok_or_else(|| {
-        ProviderError::unusable(format!(
-            "no ONNX Runtime for {} on {} is known; name a library of your own with --runtime-from FILE",
-            std::env::consts::OS,
-            std::env::consts::ARCH
-        ))
-    })?;
-    let library = fetch(fetcher, &runtime.source, staging, &staging.runtime_dir(), watch).await?;
-    describe_runtime(&library)?;
-    Ok(())
+
+    /// Whether no other ONNX Runtime is wanted than the one that is installed.
+    fn has_runtime(self) -> bool {
+        let manifest = self.folder.runtime().ok().flatten().filter(|_| self.library.is_none());
+        manifest
+            .is_some_and(|it| verify(&self.folder.runtime_dir().join(&it.library), &it.fingerprint).is_ok())
+    }
 }
 
 /// The manifest of a model whose dimension and files are not known yet.
@@ -200,64 +262,9 @@ fn described_by(name: &str, traits: Traits, source: String) -> Manifest {
     }
 }
 
-/// Installs the model in a folder: `model.onnx` and `tokenizer.json`. A `model.toml` in the folder overrides
-/// `traits`.
-///
-/// An ONNX Runtime in the folder is native code, and a supplier of weights need not be trusted to run code here. So
-/// it is used only if it is the one of the catalogue ([`find_library`]). `library` names another one, see
-/// [`take_library`].
-///
-/// # Errors
-/// Nothing is installed; the error says what is missing or does not work.
-pub fn from_folder(
-    folder: &ModelFolder,
-    name: &str,
-    dir: &Path,
-    traits: Traits,
-    library: Option<&Path>,
-) -> Result<Manifest, ProviderError> {
-    folder.model_dir(name)?;
-    let described: Option<Manifest> = manifest::read(&dir.join(MANIFEST))?;
-    for file in [MODEL, TOKENIZER] {
-        let path = dir.join(file);
-        if !path.is_file() {
-            return Err(ProviderError::unusable(format!(
-                "{} is missing; a model's folder holds {MODEL} and {TOKENIZER}",
-                path.display()
-            )));
-        }
-        if let Some(wanted) = described.as_ref().and_then(|manifest| manifest.files.get(file)) {
-            verify(&path, wanted)?;
-        }
-    }
-    let staging = Staging::begin(folder)?;
-    copy_files(dir, &staging)?;
-    match (library, find_library(dir)) {
-        (Some(library), _) => {
-            take_library(library, &staging)?;
-        }
-        // The copy is verified, so that no other process can change it afterwards.
-        (None, Found::Known(library)) => {
-            if !is_known(&take_library(&library, &staging)?) {
-                let path = library.display();
-                return Err(ProviderError::unusable(format!(
-                    "{path} changed while it was copied; try again"
-                )));
-            }
-        }
-        (None, Found::Foreign(_) | Found::Nothing) => {}
-    }
-    let own = described_by(name, traits, String::new());
-    let manifest = described.map_or(own, |found| Manifest { name: name.to_owned(), ..found });
-    finish(folder, &staging, manifest)
-}
-
 /// Tries the contents of the staging folder and moves them into place.
-fn finish(
-    folder: &ModelFolder,
-    staging: &Staging,
-    mut manifest: Manifest,
-) -> Result<Manifest, ProviderError> {
+fn finish(staging: &Staging<'_>, mut manifest: Manifest) -> Result<Manifest, ProviderError> {
+    let folder = staging.folder;
     manifest.files.clear();
     for file in [MODEL, TOKENIZER] {
         let path = staging.model_dir().join(file);
@@ -265,7 +272,7 @@ fn finish(
         manifest.files.insert(file.to_owned(), found);
     }
     refuse_other_weights(folder, &manifest)?;
-    let dimension = try_out(folder, staging, &manifest)?;
+    let dimension = try_out(staging, &manifest)?;
     if manifest.dimension != 0 && manifest.dimension != dimension {
         return Err(ProviderError::unusable(format!(
             "the model gives vectors of {dimension} numbers, its description says {}",
@@ -274,7 +281,7 @@ fn finish(
     }
     manifest.dimension = dimension;
     write(&staging.model_dir().join(MANIFEST), &manifest)?;
-    install_runtime(folder, staging)?;
+    install_runtime(staging)?;
     folder.remove(&manifest.name)?;
     let target = folder.model_dir(&manifest.name)?;
     fs::rename(staging.model_dir(), &target).map_err(|error| file_error("make", &target, &error))?;
@@ -282,7 +289,7 @@ fn finish(
 }
 
 /// Copies a model's own files from a folder.
-fn copy_files(dir: &Path, staging: &Staging) -> Result<(), ProviderError> {
+fn copy_files(dir: &Path, staging: &Staging<'_>) -> Result<(), ProviderError> {
     for file in [MODEL, TOKENIZER] {
         let path = dir.join(file);
         fs::copy(&path, staging.model_dir().join(file)).map_err(|error| file_error("copy", &path, &error))?;
@@ -305,8 +312,8 @@ fn refuse_other_weights(folder: &ModelFolder, manifest: &Manifest) -> Result<(),
 }
 
 /// The dimension of the vectors that the model actually gives.
-fn try_out(folder: &ModelFolder, staging: &Staging, manifest: &Manifest) -> Result<usize, ProviderError> {
-    let (folder, dir) = (staging.folder(folder), staging.model_dir());
+fn try_out(staging: &Staging<'_>, manifest: &Manifest) -> Result<usize, ProviderError> {
+    let (folder, dir) = (staging.folder_after(), staging.model_dir());
     let plan = Plan { folder, dir, manifest: manifest.clone(), threads: 1 };
     let vector = plan.load()?.embed(&manifest.query_prefix, "Does it work?", manifest.max_tokens)?;
     if vector.is_empty() || vector.iter().any(|x| !x.is_finite()) {
@@ -322,7 +329,7 @@ fn try_out(folder: &ModelFolder, staging: &Staging, manifest: &Manifest) -> Resu
 async fn fetch(
     fetcher: &Fetcher,
     source: &Source,
-    staging: &Staging,
+    staging: &Staging<'_>,
     dir: &Path,
     watch: &mut Watch<'_>,
 ) -> Result<PathBuf, ProviderError> {
@@ -363,12 +370,6 @@ fn installed(folder: &ModelFolder, name: &str) -> Option<Manifest> {
     whole.then_some(manifest)
 }
 
-/// Whether ONNX Runtime is installed and intact.
-fn has_runtime(folder: &ModelFolder) -> bool {
-    let manifest = folder.runtime().ok().flatten();
-    manifest.is_some_and(|it| verify(&folder.runtime_dir().join(&it.library), &it.fingerprint).is_ok())
-}
-
 /// Writes the manifest of a library beside it.
 fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
     let found = fingerprint(library).map_err(|error| file_error("read", library, &error))?;
@@ -379,7 +380,8 @@ fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
 
 /// Moves a new library into place; a process that has loaded the old one keeps it. The new one is on disk already
 /// and its digest is checked at each load, so the move itself need not be durable.
-fn install_runtime(folder: &ModelFolder, staging: &Staging) -> Result<(), ProviderError> {
+fn install_runtime(staging: &Staging<'_>) -> Result<(), ProviderError> {
+    let folder = staging.folder;
     let new = ModelFolder::new(folder.models_dir().to_owned(), staging.runtime_dir());
     let Some(manifest) = new.runtime()? else { return Ok(()) };
     for file in [manifest.library.as_str(), RUNTIME_MANIFEST] {
@@ -426,7 +428,7 @@ fn is_known(library: &Fingerprint) -> bool {
 
 /// Accepts any library as the ONNX Runtime of this home: it will be loaded into this process and into the daemon.
 /// From then on it must not change.
-fn take_library(library: &Path, staging: &Staging) -> Result<Fingerprint, ProviderError> {
+fn take_library(library: &Path, staging: &Staging<'_>) -> Result<Fingerprint, ProviderError> {
     if !library.is_file() {
         return Err(ProviderError::unusable(format!("{} is not a file", library.display())));
     }

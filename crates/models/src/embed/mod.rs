@@ -107,7 +107,7 @@ fn dimension(settings: &Settings) -> Result<usize, ProviderError> {
         (named, _) => Some(named),
     }
     .ok_or_else(|| {
-        let (provider, model) = (settings.provider.name(), &settings.model);
+        let (provider, model) = (settings.provider.as_str(), &settings.model);
         ProviderError::unusable(format!(
             "the dimension of {provider}/{model} is not known; `cerebro model use {provider} --model {model}` asks \
              for it"

@@ -132,13 +132,13 @@ pub fn connect(
     public_url: &'static str,
     key_variable: Option<&'static str>,
 ) -> Result<Connection, ProviderError> {
-    let provider = settings.provider.name();
+    let provider = settings.provider.as_str();
     if settings.model.is_empty() {
         return Err(ProviderError::unusable(format!(
             "no model of {provider} is named; `cerebro model use {provider} --model NAME` names one"
         )));
     }
-    let server = Server {
+    Connection::open(&Server {
         provider,
         model: &settings.model,
         table: TABLE,
@@ -150,8 +150,7 @@ pub fn connect(
         api_key_file: settings.api_key_file.as_deref(),
         timeout: settings.timeout,
         answer_bytes_max: ANSWER_BYTES_MAX,
-    };
-    server.connect()
+    })
 }
 
 /// Splits the texts into requests that are bounded in number and bytes.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de::Error};
 
-use cerebro_core::text;
+use cerebro_core::{named, text};
 
 /// Threads of one inference of a model on this machine. A second thread makes a long passage a fifth faster, for
 /// twice the work, and does not speed up a query.
@@ -22,38 +22,20 @@ pub const PASSAGE_WORDS: usize = 200;
 /// The name of the configuration's table with these settings.
 pub const TABLE: &str = "embeddings";
 
-/// The provider of vectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Provider {
-    /// A model on this machine if one is installed, otherwise none.
-    #[default]
-    Auto,
-    /// A model on this machine.
-    Local,
-    /// OpenAI, or a compatible server.
-    OpenAi,
-    Ollama,
-    /// No provider.
-    None,
-}
-
-impl Provider {
-    /// Every provider, by its name in the settings.
-    pub const ALL: [(&'static str, Self); 5] = [
-        ("auto", Self::Auto),
-        ("local", Self::Local),
-        ("openai", Self::OpenAi),
-        ("ollama", Self::Ollama),
-        ("none", Self::None),
-    ];
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(word, _)| *word == name).map(|(_, provider)| *provider)
-    }
-
-    /// Its name in the settings.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, provider)| *provider == self).map_or("", |(word, _)| *word)
+named! {
+    /// The provider of vectors.
+    #[derive(Default)]
+    pub enum Provider {
+        /// A model on this machine if one is installed, otherwise none.
+        #[default]
+        Auto = "auto",
+        /// A model on this machine.
+        Local = "local",
+        /// OpenAI, or a compatible server.
+        OpenAi = "openai",
+        Ollama = "ollama",
+        /// No provider.
+        None = "none",
     }
 }
 
@@ -136,7 +118,7 @@ impl Settings {
 
 fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Provider, D::Error> {
     let name = String::deserialize(deserializer)?;
-    let known = || Provider::ALL.map(|(name, _)| name).join(", ");
-    Provider::named(&name)
+    let known = || Provider::ALL.map(Provider::as_str).join(", ");
+    Provider::parse(&name)
         .ok_or_else(|| D::Error::custom(format!("`{name}` is no provider; write one of {}", known())))
 }

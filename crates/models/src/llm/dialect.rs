@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Ask, End, Reply};
 use crate::provider::KeyHeader;
+use cerebro_core::named;
 
 /// Most tokens of an answer.
 pub const ANSWER_TOKENS_MAX: u32 = 2_000;
@@ -16,15 +17,16 @@ pub const TEMPERATURE: &str = "temperature";
 /// The name of the answer's schema, where one is required.
 const SCHEMA_NAME: &str = "answer";
 
-/// A wire format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// OpenAI's chat completions, which many servers support.
-    OpenAi,
-    /// Ollama's own format, for models on the user's machines.
-    Ollama,
-    /// Anthropic's messages.
-    Anthropic,
+named! {
+    /// A wire format, by its name in settings and in stored answers.
+    pub enum Dialect {
+        /// OpenAI's chat completions, which many servers support.
+        OpenAi = "openai",
+        /// Ollama's own format, for models on the user's machines.
+        Ollama = "ollama",
+        /// Anthropic's messages.
+        Anthropic = "anthropic",
+    }
 }
 
 /// A request of a dialect.
@@ -55,18 +57,6 @@ pub fn refused_parameter(error: &Value) -> Option<&str> {
 }
 
 impl Dialect {
-    /// Every dialect.
-    pub const ALL: [Self; 3] = [Self::OpenAi, Self::Ollama, Self::Anthropic];
-
-    /// Its name in settings and in stored answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Ollama => "ollama",
-            Self::Anthropic => "anthropic",
-        }
-    }
-
     /// The provider's default address.
     pub fn public_url(self) -> &'static str {
         match self {

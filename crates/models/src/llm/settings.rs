@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde::{Deserialize, Deserializer, de::Error};
 
 use super::{Dialect, Llm};
-use crate::provider::{ProviderError, Server};
+use crate::provider::{Connection, ProviderError, Server};
 use cerebro_core::text;
 
 /// Longest answer that is read, in bytes.
@@ -64,8 +64,8 @@ pub fn open(settings: &Settings, table: &'static str) -> Result<Option<Llm>, Pro
     if settings.model.is_empty() {
         return Err(ProviderError::unusable(format!("`[{table}]` of config.toml names no `model`")));
     }
-    let server = Server {
-        provider: dialect.name(),
+    let connection = Connection::open(&Server {
+        provider: dialect.as_str(),
         model: &settings.model,
         table,
         public_url: dialect.public_url(),
@@ -76,14 +76,13 @@ pub fn open(settings: &Settings, table: &'static str) -> Result<Option<Llm>, Pro
         api_key_file: settings.api_key_file.as_deref(),
         timeout: settings.timeout,
         answer_bytes_max: ANSWER_BYTES_MAX,
-    };
-    Ok(Some(Llm::new(dialect, &settings.model, server.connect()?)))
+    })?;
+    Ok(Some(Llm::new(dialect, &settings.model, connection)))
 }
 
 fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Dialect>, D::Error> {
     let name = String::deserialize(deserializer)?;
-    let known = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
-    match known {
+    match Dialect::parse(&name) {
         None if name != "none" => Err(D::Error::custom(format!(
             "`{name}` is no provider; write one of none, openai, ollama, anthropic"
         ))),

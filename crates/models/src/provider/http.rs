@@ -9,7 +9,7 @@ use reqwest::{Client, Request, Url, redirect};
 use serde_json::Value;
 
 use super::retry::{Verdict, retry_after, verdict};
-use super::{Address, Key, KeyError, ProviderError, words};
+use super::{Address, Key, KeyError, ProviderError, Server, words};
 
 /// How long a server may take to accept a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -23,34 +23,25 @@ pub enum KeyHeader {
     Named(&'static str),
 }
 
-/// The server behind a [`Connection`].
-#[derive(Debug, Clone)]
-pub struct Endpoint {
-    /// `provider/model`, for messages.
-    pub name: String,
-    /// The table of the configuration that names it, for messages.
-    pub table: &'static str,
-    pub base: Address,
-    /// The key that is sent with every request.
-    pub key: Option<Key>,
-    /// How it is sent.
-    pub key_header: KeyHeader,
-    /// How long a whole exchange may take.
-    pub timeout: Duration,
-    /// The longest answer that is read.
-    pub answer_bytes_max: usize,
-}
-
 /// A connection to a provider's server.
 #[derive(Clone)]
 pub struct Connection {
-    endpoint: Endpoint,
+    /// `provider/model`, for messages.
+    name: String,
+    /// The table of the configuration that names it, for messages.
+    table: &'static str,
+    base: Address,
+    /// The key that is sent with every request.
+    key: Option<Key>,
+    key_header: KeyHeader,
+    timeout: Duration,
+    answer_bytes_max: usize,
     http: Client,
 }
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Connection").field(&self.endpoint).finish()
+        f.debug_tuple("Connection").field(&self.name).field(&self.base).finish()
     }
 }
 
@@ -59,7 +50,7 @@ impl fmt::Debug for Connection {
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
-    /// The body, at most [`Endpoint::answer_bytes_max`].
+    /// The body, at most [`Server::answer_bytes_max`].
     pub body: Vec<u8>,
     /// The wait that `Retry-After` asks for.
     after: Option<Duration>,
@@ -83,37 +74,39 @@ impl Connection {
     /// Prepares a connection; nothing is sent yet.
     ///
     /// # Errors
-    /// [`KeyError::Unencrypted`] when a key or a password would cross a network in the clear;
-    /// [`ProviderError::Unusable`] when no client can be made.
-    pub fn open(endpoint: Endpoint) -> Result<Self, ProviderError> {
-        let has_secret = endpoint.key.is_some() || endpoint.base.has_password();
-        if has_secret && !endpoint.base.is_confidential() {
-            let (provider, host) = (endpoint.name.clone(), endpoint.base.host().to_owned());
-            return Err(KeyError::Unencrypted { provider, host }.into());
+    /// The address is invalid, the key is missing, unusable or must not be sent to that server, or no client can be made;
+    /// [`KeyError::Unencrypted`] when a key or a password would cross a network in the clear.
+    pub fn open(server: &Server<'_>) -> Result<Self, ProviderError> {
+        let base = Address::parse(if server.is_own() { server.base_url } else { server.public_url })?;
+        let key = server.key(|name| std::env::var(name).ok())?;
+        let name = format!("{}/{}", server.provider, server.model);
+        if (key.is_some() || base.has_password()) && !base.is_confidential() {
+            return Err(KeyError::Unencrypted { provider: name, host: base.host().to_owned() }.into());
         }
         let mut client = Client::builder()
             .connect_timeout(CONNECT_MAX)
             // Texts and key were meant for this server, not for one to which it redirects.
             .redirect(redirect::Policy::none())
             .user_agent(concat!("cerebro/", env!("CARGO_PKG_VERSION")));
-        if endpoint.base.is_this_machine() {
+        if base.is_this_machine() {
             // A proxy from the environment would send them off the machine.
             client = client.no_proxy();
         }
         let http = client.build().map_err(|error| {
             ProviderError::unusable(format!("no HTTP client can be made: {}", words::causes(error)))
         })?;
-        Ok(Self { endpoint, http })
+        let Server { table, key_header, timeout, answer_bytes_max, .. } = *server;
+        Ok(Self { name, table, base, key, key_header, timeout, answer_bytes_max, http })
     }
 
     /// `provider/model`.
     pub fn name(&self) -> &str {
-        &self.endpoint.name
+        &self.name
     }
 
     /// The address of the server.
     pub fn base(&self) -> &Address {
-        &self.endpoint.base
+        &self.base
     }
 
     /// Posts JSON to a path below the base address, once.
@@ -123,7 +116,7 @@ impl Connection {
         headers: &[(&'static str, &'static str)],
         body: &Value,
     ) -> Result<Reply, ProviderError> {
-        let url = Url::parse(&self.endpoint.base.below(path))
+        let url = Url::parse(&self.base.below(path))
             .map_err(|_| ProviderError::unusable(format!("`base_url` and {path} are no address together")))?;
         let mut request = Request::new(reqwest::Method::POST, url);
         let head = request.headers_mut();
@@ -142,8 +135,8 @@ impl Connection {
     /// [`ProviderError::Later`] when no answer arrives in time, or one that is too long.
     pub async fn send(&self, mut request: Request) -> Result<Reply, ProviderError> {
         request.headers_mut().remove(AUTHORIZATION);
-        if let Some(key) = &self.endpoint.key {
-            let (name, value) = match self.endpoint.key_header {
+        if let Some(key) = &self.key {
+            let (name, value) = match self.key_header {
                 KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose())),
                 KeyHeader::Named(name) => (HeaderName::from_static(name), key.expose().to_owned()),
             };
@@ -151,9 +144,9 @@ impl Connection {
             value.set_sensitive(true);
             request.headers_mut().insert(name, value);
         }
-        match tokio::time::timeout(self.endpoint.timeout, self.exchange(request)).await {
+        match tokio::time::timeout(self.timeout, self.exchange(request)).await {
             Ok(reply) => reply,
-            Err(_) => Err(self.later(&format!("no answer within {} ms", self.endpoint.timeout.as_millis()))),
+            Err(_) => Err(self.later(&format!("no answer within {} ms", self.timeout.as_millis()))),
         }
     }
 
@@ -165,7 +158,7 @@ impl Connection {
         let after = after.and_then(|value| retry_after(value, Timestamp::now()));
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(broken)? {
-            let max = self.endpoint.answer_bytes_max;
+            let max = self.answer_bytes_max;
             if body.len() + piece.len() > max {
                 return Err(self.later(&format!("its answer has more than {max} bytes")));
             }
@@ -188,15 +181,14 @@ impl Connection {
         let message = self.words(&body, sent);
         let reason =
             if message.is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {message}") };
-        let table = self.endpoint.table;
+        let table = self.table;
         Err(match meant {
             Verdict::Moved => ProviderError::Unusable(format!(
                 "{provider} is elsewhere (HTTP {status}), and redirections are not followed; set `base_url` of \
                  `[{table}]` in config.toml"
             )),
             Verdict::Key => {
-                let verdict =
-                    if self.endpoint.key.is_some() { "does not accept the key" } else { "wants a key" };
+                let verdict = if self.key.is_some() { "does not accept the key" } else { "wants a key" };
                 ProviderError::Unusable(format!(
                     "{provider} {verdict} ({reason}); see `api_key_env` and `api_key_file` of `[{table}]` in \
                      config.toml"
@@ -212,12 +204,12 @@ impl Connection {
 
     /// The message in an error's body, made safe to show.
     pub fn words(&self, body: &[u8], sent: &[impl AsRef<str>]) -> String {
-        words::quoted(&words::message(body), sent, self.endpoint.key.as_ref().map(Key::expose))
+        words::quoted(&words::message(body), sent, self.key.as_ref().map(Key::expose))
     }
 
     /// An error that may pass with time.
     pub fn later(&self, reason: &str) -> ProviderError {
-        let reason = words::quoted(reason, &[""; 0], self.endpoint.key.as_ref().map(Key::expose));
+        let reason = words::quoted(reason, &[""; 0], self.key.as_ref().map(Key::expose));
         ProviderError::Later { provider: self.name().to_owned(), reason, after: None }
     }
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use reqwest::header::HeaderValue;
 
+use super::Server;
+
 /// The longest key, and the longest key file.
 const KEY_BYTES_MAX: u64 = 16 * 1024;
 
@@ -76,24 +78,6 @@ pub enum KeyError {
     },
 }
 
-/// The configuration of a provider's key.
-#[derive(Debug, Clone, Copy)]
-pub struct KeySettings<'a> {
-    /// The provider's name, for messages.
-    pub provider: &'static str,
-    /// The table of the configuration, for messages.
-    pub table: &'static str,
-    /// `api_key_env`: the variable named for the key; empty if none is named.
-    pub variable: &'a str,
-    /// `api_key_file`: the file named for it.
-    pub file: Option<&'a Path>,
-    /// The variable that conventionally holds the key of this provider's public service; `None` where the provider
-    /// needs no key.
-    pub customary: Option<&'static str>,
-    /// Whether `base_url` names a server of the user's own instead of the public one.
-    pub is_own_server: bool,
-}
-
 /// A possible place of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source<'a> {
@@ -101,15 +85,15 @@ enum Source<'a> {
     File(&'a Path),
 }
 
-impl<'a> KeySettings<'a> {
+impl<'a> Server<'a> {
     /// The places to look for the key, in order. If the user named a place, it is the only one. The conventional
     /// variable counts only for the provider's public service: a user who sets it for that did not mean another
     /// server.
     fn sources(&self) -> Vec<Source<'a>> {
-        let variable = (!self.variable.is_empty()).then_some(Source::Variable(self.variable));
-        let named: Vec<_> = variable.into_iter().chain(self.file.map(Source::File)).collect();
-        if named.is_empty() && !self.is_own_server {
-            return self.customary.map(Source::Variable).into_iter().collect();
+        let variable = (!self.api_key_env.is_empty()).then_some(Source::Variable(self.api_key_env));
+        let named: Vec<_> = variable.into_iter().chain(self.api_key_file.map(Source::File)).collect();
+        if named.is_empty() && !self.is_own() {
+            return self.key_variable.map(Source::Variable).into_iter().collect();
         }
         named
     }
@@ -119,7 +103,7 @@ impl<'a> KeySettings<'a> {
     /// # Errors
     /// [`KeyError`] when the provider's public service requires a key and there is none, or when the named one
     /// cannot be used.
-    pub fn find(&self, environment: impl Fn(&str) -> Option<String>) -> Result<Option<Key>, KeyError> {
+    pub(super) fn key(&self, environment: impl Fn(&str) -> Option<String>) -> Result<Option<Key>, KeyError> {
         for source in self.sources() {
             match source {
                 Source::Variable(name) => {
@@ -130,11 +114,11 @@ impl<'a> KeySettings<'a> {
                 Source::File(path) => return Key::new(&key_of_file(path)?).map(Some),
             }
         }
-        match self.customary {
+        match self.key_variable {
             // A server of the user's own may not need a key.
-            Some(customary) if !self.is_own_server => Err(KeyError::Missing {
+            Some(customary) if !self.is_own() => Err(KeyError::Missing {
                 provider: self.provider,
-                variable: if self.variable.is_empty() { customary } else { self.variable }.to_owned(),
+                variable: if self.api_key_env.is_empty() { customary } else { self.api_key_env }.to_owned(),
                 table: self.table,
             }),
             _ => Ok(None),
@@ -167,13 +151,27 @@ pub fn key_of_file(path: &Path) -> Result<String, KeyError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::provider::KeyHeader;
 
     const CUSTOM: &str = "OPENAI_API_KEY";
 
-    fn settings<'a>(variable: &'a str, file: Option<&'a Path>, is_own_server: bool) -> KeySettings<'a> {
-        let (provider, table) = ("openai", "embeddings");
-        KeySettings { provider, table, variable, file, customary: Some(CUSTOM), is_own_server }
+    fn server<'a>(variable: &'a str, file: Option<&'a Path>, is_own: bool) -> Server<'a> {
+        Server {
+            provider: "openai",
+            model: "m",
+            table: "embeddings",
+            public_url: "https://api.example",
+            base_url: if is_own { "https://own.example" } else { "" },
+            key_variable: Some(CUSTOM),
+            key_header: KeyHeader::Bearer,
+            api_key_env: variable,
+            api_key_file: file,
+            timeout: Duration::ZERO,
+            answer_bytes_max: 0,
+        }
     }
 
     #[test]
@@ -190,7 +188,7 @@ mod tests {
             ("MINE", Some(file), true, vec![variable("MINE"), of_file]),
             (CUSTOM, None, true, vec![variable(CUSTOM)]),
         ] {
-            let found = settings(named, file, is_own_server).sources();
+            let found = server(named, file, is_own_server).sources();
             assert_eq!(found, want, "{named:?} {file:?} own: {is_own_server}");
         }
     }
@@ -199,20 +197,20 @@ mod tests {
     fn a_missing_key_is_an_error_of_public_services_only() {
         let nothing = |_: &str| None;
         let blank = |_: &str| Some(" \n".to_owned());
-        assert_eq!(settings("", None, true).find(nothing), Ok(None));
-        assert_eq!(settings("MINE", None, true).find(blank), Ok(None));
-        let missing = settings("MINE", None, false).find(blank).unwrap_err();
+        assert_eq!(server("", None, true).key(nothing), Ok(None));
+        assert_eq!(server("MINE", None, true).key(blank), Ok(None));
+        let missing = server("MINE", None, false).key(blank).unwrap_err();
         assert!(missing.to_string().contains("MINE"), "{missing}");
-        assert!(settings("", None, false).find(nothing).unwrap_err().to_string().contains(CUSTOM));
-        let free = KeySettings { customary: None, ..settings("", None, false) };
-        assert_eq!(free.find(nothing), Ok(None));
+        assert!(server("", None, false).key(nothing).unwrap_err().to_string().contains(CUSTOM));
+        let free = Server { key_variable: None, ..server("", None, false) };
+        assert_eq!(free.key(nothing), Ok(None));
     }
 
     #[test]
     fn a_key_is_not_shown_and_fits_into_a_header() {
-        let key = settings("MINE", None, true).find(|_| Some(" sk-1\n".to_owned())).unwrap().unwrap();
+        let key = server("MINE", None, true).key(|_| Some(" sk-1\n".to_owned())).unwrap().unwrap();
         assert_eq!((key.expose(), format!("{key:?}").as_str()), ("sk-1", "[key]"));
-        let broken = settings("MINE", None, true).find(|_| Some("sk\n-1".to_owned())).unwrap_err();
+        let broken = server("MINE", None, true).key(|_| Some("sk\n-1".to_owned())).unwrap_err();
         assert_eq!(broken, KeyError::Malformed);
     }
 

@@ -2,11 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{
-    Address, Connection, ProviderError,
-    http::{Endpoint, KeyHeader},
-    key::KeySettings,
-};
+use super::http::KeyHeader;
 
 /// A server, described by the configuration and the kind of provider.
 #[derive(Debug, Clone, Copy)]
@@ -36,29 +32,8 @@ pub struct Server<'a> {
 }
 
 impl Server<'_> {
-    /// Prepares a connection; nothing is sent yet.
-    ///
-    /// # Errors
-    /// The address is invalid, or the key is missing, unusable or must not be sent to that server.
-    pub fn connect(&self) -> Result<Connection, ProviderError> {
-        let is_own_server = !self.base_url.is_empty();
-        let base = Address::parse(if is_own_server { self.base_url } else { self.public_url })?;
-        let key = KeySettings {
-            provider: self.provider,
-            table: self.table,
-            variable: self.api_key_env,
-            file: self.api_key_file,
-            customary: self.key_variable,
-            is_own_server,
-        };
-        Connection::open(Endpoint {
-            name: format!("{}/{}", self.provider, self.model),
-            table: self.table,
-            base,
-            key: key.find(|name| std::env::var(name).ok())?,
-            key_header: self.key_header,
-            timeout: self.timeout,
-            answer_bytes_max: self.answer_bytes_max,
-        })
+    /// Whether it is a server of the user's own instead of the public one.
+    pub(super) fn is_own(&self) -> bool {
+        !self.base_url.is_empty()
     }
 }

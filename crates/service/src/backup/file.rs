@@ -104,7 +104,7 @@ pub enum FileError {
     TooNew { path: PathBuf, version: String },
 }
 
-fn io_fault(verb: &'static str, path: &Path) -> impl Fn(io::Error) -> FileError {
+pub(crate) fn io_fault(verb: &'static str, path: &Path) -> impl Fn(io::Error) -> FileError {
     move |source| FileError::Io { verb, path: path.to_path_buf(), source }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::file::{self, FileError, Head};
+use super::file::{self, FileError, Head, io_fault};
 use cerebro_core::domain::Timestamp;
 use cerebro_durable as durable;
 
@@ -68,7 +68,7 @@ pub fn of(dir: &Path, owner: Owner<'_>) -> Result<Vec<Kept>, FileError> {
 
 /// Files of other kinds are not looked at.
 fn chosen(dir: &Path, is_meant: impl Fn(&Head) -> bool) -> Result<Vec<Kept>, FileError> {
-    let fault = |source| FileError::Io { verb: "read", path: dir.to_path_buf(), source };
+    let fault = io_fault("read", dir);
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -76,7 +76,7 @@ fn chosen(dir: &Path, is_meant: impl Fn(&Head) -> bool) -> Result<Vec<Kept>, Fil
     };
     let mut found = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(fault)?;
+        let entry = entry.map_err(&fault)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(metadata) = entry.metadata() else { continue };
         if !(metadata.is_file() && name.starts_with(PREFIX) && name.ends_with(SUFFIX)) {
@@ -99,11 +99,7 @@ pub fn rotate(dir: &Path, owner: Owner<'_>, keep: Option<NonZeroUsize>) -> Resul
     let Some(keep) = keep else { return Ok(Vec::new()) };
     let mut removed = Vec::new();
     for old in of(dir, owner)?.into_iter().skip(keep.get()) {
-        fs::remove_file(&old.path).map_err(|source| FileError::Io {
-            verb: "remove",
-            path: old.path.clone(),
-            source,
-        })?;
+        fs::remove_file(&old.path).map_err(io_fault("remove", &old.path))?;
         removed.push(old.path);
     }
     Ok(removed)

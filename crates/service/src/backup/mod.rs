@@ -30,6 +30,7 @@ pub use file::{End, FileError, Head};
 pub use kept::{Kept, kept, unfinished};
 
 use file::LogPosition;
+pub(crate) use file::io_fault;
 use kept::Owner;
 
 use super::{Clock, ServiceError, lock, looks};
@@ -125,7 +126,7 @@ pub enum BackupError {
     /// One at a time.
     #[error("a backup is under way already; wait for it to end")]
     UnderWay,
-    /// The file cannot be used.
+    /// A file or folder cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
     /// The database failed.
@@ -139,9 +140,6 @@ pub enum BackupError {
         "{0} holds memories already; give --home DIR for an empty home, or --replace, which keeps this one beside it"
     )]
     NotEmpty(PathBuf),
-    /// The folder cannot be made or moved.
-    #[error("cannot {verb} {path}: {source}")]
-    Folder { verb: &'static str, path: PathBuf, source: io::Error },
     /// The folder may be on a mount whose server is gone.
     #[error("{0} does not answer")]
     Silent(PathBuf),
@@ -212,7 +210,7 @@ impl Backups {
                 // It must not pass for a good one later.
                 fs::remove_file(&written).or_else(|error| match error.kind() {
                     io::ErrorKind::NotFound => Ok(()),
-                    _ => Err(BackupError::Folder { verb: "remove", path: written.clone(), source: error }),
+                    _ => Err(io_fault("remove", &written)(error)),
                 })?;
                 return Err(error.into());
             }
@@ -302,6 +300,19 @@ pub fn verify(path: &Path, mut progress: impl FnMut(u64)) -> Result<(Head, End),
     })
 }
 
+/// What is restored, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct RestoreRequest<'a> {
+    /// The backup.
+    pub file: &'a Path,
+    pub home: &'a Path,
+    /// The home's database and index.
+    pub store_dir: &'a Path,
+    pub index_dir: &'a Path,
+    /// Whether a database that holds anything is replaced, and kept beside the new one.
+    pub replace: bool,
+}
+
 /// A database that was made from a backup, beside its final place.
 #[derive(Debug)]
 pub(crate) struct MadeStore {
@@ -320,10 +331,7 @@ pub(crate) struct MadeStore {
 /// [`BackupError::NotEmpty`] for a home with anything in it that is not to be replaced; after any error the
 /// home's database is as it was, and nothing is beside it.
 pub(crate) async fn make(
-    path: &Path,
-    home: &Path,
-    store_dir: &Path,
-    replace: bool,
+    RestoreRequest { file: path, home, store_dir, replace, .. }: RestoreRequest<'_>,
     clock: Clock,
     progress: impl Fn(u64) + Send + 'static,
 ) -> Result<MadeStore, BackupError> {
@@ -353,20 +361,12 @@ impl MadeStore {
     /// Moves it to its final place. The index is removed, and built by the next daemon.
     ///
     /// # Errors
-    /// [`BackupError::Folder`]; the home's database is then as it was.
-    pub(crate) fn take_place(
-        &self,
-        home: &Path,
-        store_dir: &Path,
-        index_dir: &Path,
-    ) -> Result<(), BackupError> {
+    /// [`BackupError::File`]; the home's database is then as it was.
+    pub(crate) fn take_place(&self, request: RestoreRequest<'_>) -> Result<(), BackupError> {
+        let RestoreRequest { home, store_dir, index_dir, .. } = request;
         remove(index_dir)?;
         let placed = place(&self.dir, store_dir, self.kept.as_deref());
-        placed.map_err(|source| BackupError::Folder {
-            verb: "move the restored database to",
-            path: store_dir.to_path_buf(),
-            source,
-        })?;
+        placed.map_err(io_fault("move the restored database to", store_dir))?;
         if let Err(error) = durable::sync_folder(home) {
             tracing::warn!(%error, "the restored home may not survive a power loss within the next seconds");
         }
@@ -446,17 +446,13 @@ async fn check_empty(store_dir: &Path, clock: Clock) -> Result<(), BackupError> 
 }
 
 pub(crate) fn remove(dir: &Path) -> Result<(), BackupError> {
-    durable::remove_folder(dir).map_err(|source| BackupError::Folder {
-        verb: "remove",
-        path: dir.to_path_buf(),
-        source,
-    })
+    Ok(durable::remove_folder(dir).map_err(io_fault("remove", dir))?)
 }
 
 fn make_folder(dir: &Path) -> Result<(), BackupError> {
     use std::os::unix::fs::DirBuilderExt;
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|source| BackupError::Folder { verb: "make", path: dir.to_path_buf(), source })
+    Ok(made.map_err(io_fault("make", dir))?)
 }
 
 /// Removes drafts that killed processes left. A home writes one backup at a time; young drafts of other homes in the same

@@ -24,11 +24,7 @@ impl Backups {
         let stop = self.base.tasks.stopping();
         let dir = plan.dir_in(home);
         let mut wait = SETTLE.min(every).max(self.until_due(&dir, home, every).await);
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = stop.cancelled() => return,
-            }
+        while stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
             let request = BackupRequest {
                 home: home.to_path_buf(),
                 target: Target::Folder(dir.clone()),
@@ -36,13 +32,11 @@ impl Backups {
                 keep: plan.keep,
             };
             // A daemon that exits does not wait for a backup; the draft is removed with its writer.
-            let attempt = tokio::select! {
-                attempt = self.back_up_if_changed(request) => attempt,
-                () = stop.cancelled() => return,
-            };
+            let attempt = stop.run_until_cancelled(self.back_up_if_changed(request)).await;
             wait = match attempt {
-                Ok(()) => every,
-                Err(error) => {
+                None => return,
+                Some(Ok(())) => every,
+                Some(Err(error)) => {
                     tracing::error!(%error, "the scheduled backup failed");
                     // Also one that failed before it began to write.
                     lock(&self.state.outcome).failure = Some((self.base.store.now(), error.to_string()));

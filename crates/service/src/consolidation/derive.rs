@@ -38,7 +38,8 @@ impl JobHandler for Derive {
     }
 
     async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
-        self.consolidating.may_ask(self.llm.as_ref()).await
+        let Some(llm) = &self.llm else { return Ok(Readiness::Again) };
+        self.consolidating.payer(llm).readiness().await
     }
 
     async fn prepare(&mut self, jobs: &[Job], _cx: &Context) -> Result<Vec<Option<Asking>>, ServiceError> {
@@ -64,8 +65,9 @@ impl JobHandler for Derive {
         let (Some(Leased { job, task }), Some(llm)) = (leased.front_mut(), &self.llm) else {
             return Ok(Step::Void);
         };
-        if let Readiness::Blocked(_) = self.consolidating.may_ask(Some(llm)).await? {
-            return Err(JobError::Spent);
+        if task.is_answered() {
+            self.consolidating.keep_insights(task).await?;
+            return Ok(Step::More);
         }
         if self.consolidating.ask_for_insights(task, llm).await? {
             cx.answered();
@@ -73,12 +75,5 @@ impl JobHandler for Derive {
         }
         cx.end(job).await?;
         Ok(Step::Done)
-    }
-}
-
-impl Consolidating {
-    /// Whether the budget has room for one more question.
-    async fn may_ask(&self, llm: Option<&Llm>) -> Result<Readiness, ServiceError> {
-        asking::paid_for(&self.vectors.embedding().inference, &self.spending, llm).await
     }
 }

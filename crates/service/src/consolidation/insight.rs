@@ -9,6 +9,7 @@ use crate::{
     memories::{guard, update},
 };
 use cerebro_core::domain::{Body, CycleId, Kind, Memory, MemoryId, Origin, Scope};
+use cerebro_core::pace::Spent;
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::taint;
 use cerebro_core::text;
@@ -18,7 +19,7 @@ use cerebro_core::truth::{
 };
 use cerebro_models::llm::Llm;
 use cerebro_store::{
-    ASKED_KEPT, Asked, CycleState, Decision, JobKind, SaidText, StoredCycle, StoredStep, Subject, Write,
+    ASKED_KEPT, Asked, CycleState, JobKind, SaidText, StoredCycle, StoredStep, Subject, Write,
 };
 
 /// How many memories are read at once.
@@ -35,6 +36,15 @@ pub(crate) struct Asking {
     plan: CycleId,
     topics: Topics,
     open: std::collections::VecDeque<Topic>,
+    /// What the model said about the first of them and what that cost, until the plan has it.
+    answer: Option<(Drawn, Spent)>,
+}
+
+impl Asking {
+    /// Whether there is an answer that the plan does not have yet.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answer.is_some()
+    }
 }
 
 impl Consolidating {
@@ -66,11 +76,14 @@ impl Consolidating {
         }
         let asked: BTreeSet<String> = cycle.asked.topics.into_iter().collect();
         let open = topics.topics(&asked).into_iter().collect();
-        Ok(Some(Asking { plan: *plan, topics, open }))
+        Ok(Some(Asking { plan: *plan, topics, open, answer: None }))
     }
 
-    /// Asks about the next topic of a plan and stores the result in the plan. `false` if nothing is left to ask: no
-    /// topic, no room, or no plan.
+    pub(crate) fn payer(&self, llm: &Llm) -> Payer<'_> {
+        Payer::of_relations(&self.spending, llm, self.vectors.embedding().inference.budget)
+    }
+
+    /// Asks about the next topic of a plan. `false` if nothing is left to ask: no topic, no room, or no plan.
     pub(crate) async fn ask_for_insights(&self, asking: &mut Asking, llm: &Llm) -> Result<bool, JobError> {
         let Some(cycle) = self.base.store.cycles().by_id(&asking.plan).await? else {
             return Ok(false);
@@ -80,11 +93,10 @@ impl Consolidating {
         if cycle.state != CycleState::Planned || !has_room {
             return Ok(false);
         }
-        let Some(topic) = asking.open.pop_front() else { return Ok(false) };
+        let Some(topic) = asking.open.front() else { return Ok(false) };
         let mut memories = self.base.store.memories().in_order(&topic.memories).await?;
         memories.retain(Memory::is_live);
-        let budget = self.vectors.embedding().inference.budget;
-        let payer = Payer::of_relations(&self.spending, llm, budget);
+        let payer = self.payer(llm);
         let schema = insight::schema();
         let text = insight::question(&memories);
         let question = Question { instructions: insight::INSTRUCTIONS, text, schema: &schema };
@@ -98,57 +110,59 @@ impl Consolidating {
             drawn => drawn?,
         };
         drawn.insights.retain(|insight| !asking.topics.is_known(insight));
-        let keep = KeepInsights { plan: asking.plan, topic: &topic, drawn: &drawn, payer: &payer };
-        Ok(self.base.store.transact(&keep).await?)
-    }
-}
-
-/// Stores the result of a question in the plan that it was asked for, if the plan still waits.
-struct KeepInsights<'a> {
-    plan: CycleId,
-    topic: &'a Topic,
-    drawn: &'a Drawn,
-    payer: &'a Payer<'a>,
-}
-
-impl Decision for KeepInsights<'_> {
-    type Output = bool;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Some(mut cycle) = write.store().cycles().by_id(&self.plan).await? else { return Ok(false) };
-        if cycle.state != CycleState::Planned {
-            return Ok(false);
-        }
-        let present = sources(write, self.drawn.insights.iter()).await?;
-        let dropped: u32 = self.drawn.dropped.values().sum();
-        cycle.asked.dropped += u64::from(dropped);
-        for insight in &self.drawn.insights {
-            let is_planned = cycle
-                .steps
-                .iter()
-                .any(|one| one.insight.as_ref().is_some_and(|one| one.text == insight.text));
-            let (scope, content) = (Scope::Project(insight.project.clone()), insight.content());
-            let saying = SaidText { scope: &scope, title: &insight.title, content: &content };
-            let is_refused = !guard::admits(write, saying, Origin::Derived).await?;
-            if is_planned || is_refused || !insight.is_supported(&present) {
-                cycle.asked.dropped += 1;
-                continue;
-            }
-            if cycle.steps.iter().filter(|one| one.insight.is_some()).count() < INSIGHTS_MAX {
-                cycle.steps.push(step(insight));
-            }
-        }
-        let asked = &mut cycle.asked;
-        let spent = self.payer.spent();
-        asked.spent.requests += spent.requests;
-        asked.spent.tokens += spent.tokens;
-        asked.topics.push(self.topic.fingerprint.clone());
-        let more = asked.topics.len().saturating_sub(ASKED_KEPT);
-        asked.topics.drain(..more);
-        write.put_cycle(&cycle, Vec::new());
+        asking.answer = Some((drawn, payer.spent()));
         Ok(true)
     }
+
+    /// Gives the plan what the model said about a topic.
+    pub(crate) async fn keep_insights(&self, asking: &mut Asking) -> Result<(), ServiceError> {
+        if let (Some(topic), Some((drawn, spent))) = (asking.open.front(), &asking.answer) {
+            let (plan, store) = (asking.plan, &self.base.store);
+            store.transact(|write| Box::pin(keep(write, plan, topic, drawn, *spent))).await?;
+        }
+        asking.answer = None;
+        asking.open.pop_front();
+        Ok(())
+    }
+}
+
+/// Stores what the model said about a topic in the plan that it was asked for, if the plan still waits and has it not yet.
+async fn keep(
+    write: &mut Write<'_>,
+    plan: CycleId,
+    topic: &Topic,
+    drawn: &Drawn,
+    spent: Spent,
+) -> Result<(), ServiceError> {
+    let Some(mut cycle) = write.store().cycles().by_id(&plan).await? else { return Ok(()) };
+    if cycle.state != CycleState::Planned || cycle.asked.topics.contains(&topic.fingerprint) {
+        return Ok(());
+    }
+    let present = sources(write, drawn.insights.iter()).await?;
+    let dropped: u32 = drawn.dropped.values().sum();
+    cycle.asked.dropped += u64::from(dropped);
+    for insight in &drawn.insights {
+        let is_planned =
+            cycle.steps.iter().any(|one| one.insight.as_ref().is_some_and(|one| one.text == insight.text));
+        let (scope, content) = (Scope::Project(insight.project.clone()), insight.content());
+        let saying = SaidText { scope: &scope, title: &insight.title, content: &content };
+        let is_refused = !guard::admits(write, saying, Origin::Derived).await?;
+        if is_planned || is_refused || !insight.is_supported(&present) {
+            cycle.asked.dropped += 1;
+            continue;
+        }
+        if cycle.steps.iter().filter(|one| one.insight.is_some()).count() < INSIGHTS_MAX {
+            cycle.steps.push(step(insight));
+        }
+    }
+    let asked = &mut cycle.asked;
+    asked.spent.requests += spent.requests;
+    asked.spent.tokens += spent.tokens;
+    asked.topics.push(topic.fingerprint.clone());
+    let more = asked.topics.len().saturating_sub(ASKED_KEPT);
+    asked.topics.drain(..more);
+    write.put_cycle(&cycle, Vec::new());
+    Ok(())
 }
 
 fn step(insight: &Insight) -> StoredStep {

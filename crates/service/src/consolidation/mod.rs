@@ -32,7 +32,7 @@ use cerebro_core::redact::RedactedText;
 use cerebro_core::text;
 use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
 use cerebro_store::{
-    BeforeUnion, CycleState, Decision, SaidText, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
+    BeforeUnion, CycleState, SaidText, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
 };
 
 /// How many memories are read at once.
@@ -96,7 +96,7 @@ impl Consolidating {
     pub async fn plan(&self, by_clock: bool) -> Result<Consolidation, ServiceError> {
         let steps = self.steps().await?;
         let by = if by_clock { "clock" } else { "person" };
-        let planned = self.base.store.transact(&Plan { by, steps }).await?;
+        let planned = self.base.store.transact(|write| Box::pin(put_plan(write, by, &steps))).await?;
         let is_seen = !by_clock || self.base.settings.consolidate != Consolidate::Apply;
         let is_asking = is_seen && self.want_insights(&planned.id).await?;
         if !by_clock {
@@ -114,8 +114,8 @@ impl Consolidating {
         let cycle = self.wanted(id, CycleState::Planned).await?;
         let unfound = self.not_found_by_meaning(&cycle).await?;
         let shown = lock(&self.shown).clone();
-        let apply = Apply { id: cycle.id, shown: &shown, unfound: &unfound };
-        let applied = self.base.store.transact(&apply).await?;
+        let store = &self.base.store;
+        let applied = store.transact(|write| Box::pin(carry_out(write, cycle.id, &shown, &unfound))).await?;
         tracing::info!(cycle = %applied.id, done = applied.count(StepOutcome::Done), "a plan was carried out");
         self.described(applied).await
     }
@@ -126,7 +126,7 @@ impl Consolidating {
     /// [`ServiceError::Invalid`] if there is none or it was not carried out.
     pub async fn undo(&self, id: Option<CycleId>) -> Result<Consolidation, ServiceError> {
         let cycle = self.wanted(id, CycleState::Applied).await?;
-        let undone = self.base.store.transact(&Undo { id: cycle.id }).await?;
+        let undone = self.base.store.transact(|write| Box::pin(take_back(write, cycle.id))).await?;
         self.described(undone).await
     }
 
@@ -153,20 +153,12 @@ impl Consolidating {
             return;
         }
         let stop = self.base.tasks.stopping();
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = stop.cancelled() => return,
-            }
+        while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
             if self.base.traffic.quiet() < QUIET {
                 continue;
             }
             // A daemon that exits does not wait for a plan; an unfinished plan leaves nothing behind.
-            let done = tokio::select! {
-                done = self.plan_by_clock() => done,
-                () = stop.cancelled() => return,
-            };
-            if let Err(error) = done {
+            if let Some(Err(error)) = stop.run_until_cancelled(self.plan_by_clock()).await {
                 tracing::warn!(%error, "the scheduled consolidation failed; it is tried again");
             }
         }
@@ -296,108 +288,86 @@ async fn present(write: &Write<'_>, cycle: &StoredCycle) -> Result<BTreeMap<Memo
     Ok(write.store().memories().map_of(&ids).await?)
 }
 
-/// Writes a plan.
-struct Plan {
-    by: &'static str,
-    steps: Vec<Step>,
+async fn put_plan(write: &mut Write<'_>, by: &str, steps: &[Step]) -> Result<StoredCycle, ServiceError> {
+    let before = write.store().cycles().latest(LATEST).await?;
+    let (insights, asked) = insight::inherited(write, &before).await?;
+    let steps = steps.iter().map(|step| StoredStep::planned(step.clone(), None));
+    let cycle = StoredCycle {
+        id: CycleId::random(),
+        state: CycleState::Planned,
+        by: by.to_owned(),
+        at: write.at(),
+        applied_at: None,
+        undone_at: None,
+        steps: steps.chain(insights).collect(),
+        asked,
+        version: 0,
+    };
+    let waiting = before.into_iter();
+    let mut replaced: Vec<CycleId> =
+        waiting.filter(|cycle| cycle.state == CycleState::Planned).map(|cycle| cycle.id).collect();
+    replaced.extend(write.store().cycles().expired().await?);
+    write.put_cycle(&cycle, replaced);
+    Ok(cycle)
 }
 
-impl Decision for Plan {
-    type Output = StoredCycle;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
-        let before = write.store().cycles().latest(LATEST).await?;
-        let (insights, asked) = insight::inherited(write, &before).await?;
-        let steps = self.steps.iter().map(|step| StoredStep::planned(step.clone(), None));
-        let cycle = StoredCycle {
-            id: CycleId::random(),
-            state: CycleState::Planned,
-            by: self.by.to_owned(),
-            at: write.at(),
-            applied_at: None,
-            undone_at: None,
-            steps: steps.chain(insights).collect(),
-            asked,
-            version: 0,
-        };
-        let waiting = before.into_iter();
-        let mut replaced: Vec<CycleId> =
-            waiting.filter(|cycle| cycle.state == CycleState::Planned).map(|cycle| cycle.id).collect();
-        replaced.extend(write.store().cycles().expired().await?);
-        write.put_cycle(&cycle, replaced);
-        Ok(cycle)
-    }
-}
-
-/// Carries out a plan.
-struct Apply<'a> {
+/// Carries out a plan, except insights that were not `shown`. The memories in `unfound` cannot take the place of others yet.
+async fn carry_out(
+    write: &mut Write<'_>,
     id: CycleId,
-    /// The insights that were shown. Others are not carried out.
-    shown: &'a BTreeSet<MemoryId>,
-    /// Memories that cannot take the place of others yet.
-    unfound: &'a BTreeSet<MemoryId>,
-}
-
-impl Decision for Apply<'_> {
-    type Output = StoredCycle;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
-        let cycle = write.store().cycles().by_id(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
-        let mut cycle = in_state(cycle, CycleState::Planned)?;
-        let is_unseen =
-            |stored: &&StoredStep| stored.insight.is_some() && !self.shown.contains(&stored.step.memory);
-        let unseen = cycle.steps.iter().filter(is_unseen).count();
-        if unseen > 0 {
-            let insights = text::counted(unseen, "insight");
-            let problem = format!("not shown yet: {insights}; look at the plan first");
-            return Err(ServiceError::invalid("id", cycle.id.as_str(), problem));
-        }
-        let present = present(write, &cycle).await?;
-        let planned: BTreeMap<MemoryId, u64> =
-            cycle.steps.iter().map(|stored| (stored.step.memory, stored.step.version)).collect();
-        let in_place =
-            |id: &MemoryId| present.get(id).filter(|memory| memory.is_live() && !memory.is_archived());
-        let as_planned = |id: &MemoryId| {
-            in_place(id).filter(|memory| planned.get(id).is_none_or(|version| *version == memory.version))
-        };
-        let mut united: BTreeMap<MemoryId, Vec<Memory>> = BTreeMap::new();
-        for stored in &mut cycle.steps {
-            stored.outcome = Some(StepOutcome::Skipped);
-            if stored.step.action == Action::Derive {
-                if insight::derive(write, stored).await? {
-                    (stored.outcome, stored.after) = (Some(StepOutcome::Done), Some(1));
-                }
-                continue;
-            }
-            let step = &stored.step;
-            let stays =
-                step.into.is_none_or(|into| as_planned(&into).is_some() && !self.unfound.contains(&into));
-            let Some(memory) = as_planned(&step.memory).filter(|_| stays) else { continue };
-            match step.action {
-                Action::Unite => {
-                    let Some(others) = united.remove(&memory.id) else { continue };
-                    stored.before = Some(before_union(memory));
-                    write.unite_memory(&unite(memory, &others));
-                }
-                // Done above.
-                Action::Derive => continue,
-                Action::Merge | Action::Compact | Action::Archive => {
-                    archive(write, memory);
-                    if let (Action::Merge, Some(into)) = (step.action, step.into) {
-                        write.replace_memory(into, memory);
-                        united.entry(into).or_default().push(memory.clone());
-                    }
-                }
-            }
-            stored.outcome = Some(StepOutcome::Done);
-            stored.after = Some(memory.version + 1);
-        }
-        (cycle.state, cycle.applied_at) = (CycleState::Applied, Some(write.at()));
-        write.put_cycle(&cycle, Vec::new());
-        Ok(cycle)
+    shown: &BTreeSet<MemoryId>,
+    unfound: &BTreeSet<MemoryId>,
+) -> Result<StoredCycle, ServiceError> {
+    let cycle = write.store().cycles().by_id(&id).await?.ok_or_else(|| unknown(&id))?;
+    let mut cycle = in_state(cycle, CycleState::Planned)?;
+    let is_unseen = |stored: &&StoredStep| stored.insight.is_some() && !shown.contains(&stored.step.memory);
+    let unseen = cycle.steps.iter().filter(is_unseen).count();
+    if unseen > 0 {
+        let insights = text::counted(unseen, "insight");
+        let problem = format!("not shown yet: {insights}; look at the plan first");
+        return Err(ServiceError::invalid("id", cycle.id.as_str(), problem));
     }
+    let present = present(write, &cycle).await?;
+    let planned: BTreeMap<MemoryId, u64> =
+        cycle.steps.iter().map(|stored| (stored.step.memory, stored.step.version)).collect();
+    let in_place = |id: &MemoryId| present.get(id).filter(|memory| memory.is_live() && !memory.is_archived());
+    let as_planned = |id: &MemoryId| {
+        in_place(id).filter(|memory| planned.get(id).is_none_or(|version| *version == memory.version))
+    };
+    let mut united: BTreeMap<MemoryId, Vec<Memory>> = BTreeMap::new();
+    for stored in &mut cycle.steps {
+        stored.outcome = Some(StepOutcome::Skipped);
+        if stored.step.action == Action::Derive {
+            if insight::derive(write, stored).await? {
+                (stored.outcome, stored.after) = (Some(StepOutcome::Done), Some(1));
+            }
+            continue;
+        }
+        let step = &stored.step;
+        let stays = step.into.is_none_or(|into| as_planned(&into).is_some() && !unfound.contains(&into));
+        let Some(memory) = as_planned(&step.memory).filter(|_| stays) else { continue };
+        match step.action {
+            Action::Unite => {
+                let Some(others) = united.remove(&memory.id) else { continue };
+                stored.before = Some(before_union(memory));
+                write.unite_memory(&unite(memory, &others));
+            }
+            // Done above.
+            Action::Derive => continue,
+            Action::Merge | Action::Compact | Action::Archive => {
+                archive(write, memory);
+                if let (Action::Merge, Some(into)) = (step.action, step.into) {
+                    write.replace_memory(into, memory);
+                    united.entry(into).or_default().push(memory.clone());
+                }
+            }
+        }
+        stored.outcome = Some(StepOutcome::Done);
+        stored.after = Some(memory.version + 1);
+    }
+    (cycle.state, cycle.applied_at) = (CycleState::Applied, Some(write.at()));
+    write.put_cycle(&cycle, Vec::new());
+    Ok(cycle)
 }
 
 fn archive(write: &mut Write<'_>, memory: &Memory) {
@@ -423,52 +393,42 @@ fn unite(memory: &Memory, others: &[Memory]) -> Memory {
     }
 }
 
-/// Undoes a consolidation.
-struct Undo {
-    id: CycleId,
-}
-
-impl Decision for Undo {
-    type Output = StoredCycle;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
-        let cycle = write.store().cycles().by_id(&self.id).await?.ok_or_else(|| unknown(&self.id))?;
-        let mut cycle = in_state(cycle, CycleState::Applied)?;
-        let present = present(write, &cycle).await?;
-        let done = |stored: &&mut StoredStep| stored.outcome == Some(StepOutcome::Done);
-        for stored in cycle.steps.iter_mut().rev().filter(done) {
-            let step = &stored.step;
-            let as_left = present.get(&step.memory).filter(|memory| Some(memory.version) == stored.after);
-            let Some(memory) = as_left else {
+async fn take_back(write: &mut Write<'_>, id: CycleId) -> Result<StoredCycle, ServiceError> {
+    let cycle = write.store().cycles().by_id(&id).await?.ok_or_else(|| unknown(&id))?;
+    let mut cycle = in_state(cycle, CycleState::Applied)?;
+    let present = present(write, &cycle).await?;
+    let done = |stored: &&mut StoredStep| stored.outcome == Some(StepOutcome::Done);
+    for stored in cycle.steps.iter_mut().rev().filter(done) {
+        let step = &stored.step;
+        let as_left = present.get(&step.memory).filter(|memory| Some(memory.version) == stored.after);
+        let Some(memory) = as_left else {
+            stored.outcome = Some(StepOutcome::Left);
+            continue;
+        };
+        match stored.before {
+            _ if step.action == Action::Derive => insight::take_back(write, memory),
+            Some(was) => {
+                let mut memory = memory.clone();
+                memory.tags.truncate(was.tags);
+                (memory.duplicate_count, memory.last_seen_at) = (was.duplicate_count, was.last_seen_at);
+                write.unite_memory(&memory);
+            }
+            // The memory that stayed for it was corrected, deleted or purged: so is what this one says.
+            None if is_outdated(write, memory).await? => {
                 stored.outcome = Some(StepOutcome::Left);
                 continue;
-            };
-            match stored.before {
-                _ if step.action == Action::Derive => insight::take_back(write, memory),
-                Some(was) => {
-                    let mut memory = memory.clone();
-                    memory.tags.truncate(was.tags);
-                    (memory.duplicate_count, memory.last_seen_at) = (was.duplicate_count, was.last_seen_at);
-                    write.unite_memory(&memory);
-                }
-                // The memory that stayed for it was corrected, deleted or purged: so is what this one says.
-                None if is_outdated(write, memory).await? => {
-                    stored.outcome = Some(StepOutcome::Left);
-                    continue;
-                }
-                None => {
-                    let memory = Memory { archived_at: None, ..memory.clone() };
-                    write.archive_memory(&memory, None);
-                    reinstate(write, &memory).await?;
-                }
             }
-            stored.outcome = Some(StepOutcome::Undone);
+            None => {
+                let memory = Memory { archived_at: None, ..memory.clone() };
+                write.archive_memory(&memory, None);
+                reinstate(write, &memory).await?;
+            }
         }
-        (cycle.state, cycle.undone_at) = (CycleState::Undone, Some(write.at()));
-        write.put_cycle(&cycle, Vec::new());
-        Ok(cycle)
+        stored.outcome = Some(StepOutcome::Undone);
     }
+    (cycle.state, cycle.undone_at) = (CycleState::Undone, Some(write.at()));
+    write.put_cycle(&cycle, Vec::new());
+    Ok(cycle)
 }
 
 /// Whether another memory that says the same was corrected, deleted or purged since.

@@ -6,7 +6,7 @@ use super::{DistilSettings, Prepared, Review, job::Task};
 use crate::{
     Caller, Distilling, ServiceError,
     jobs::{JobError, Payer, ask},
-    memories::handbook::{HandbookSources, distiller, put_rendered},
+    memories::handbook::{HandbookSources, distiller},
 };
 use cerebro_core::distil::arrange::{self, Arranged};
 use cerebro_core::distil::operations::{Handbook, Position, conserves};
@@ -19,7 +19,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::redact_text;
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
-use cerebro_store::{Decision, JobKind, Write};
+use cerebro_store::{JobKind, Write};
 
 /// The number of new items at which a handbook is arranged without being asked for.
 const NEW_MIN: usize = 5;
@@ -142,54 +142,35 @@ impl Distilling {
         Ok(due)
     }
 
-    /// Asks a model how to arrange a handbook and keeps what passes the check. `false` if nothing was sent.
-    pub(crate) async fn arrange(
+    /// Asks a model how to arrange a handbook. Returns what passes the check; `None` if nothing was sent.
+    pub(super) async fn arrange(
         &self,
         project: Option<&Project>,
         llm: &Llm,
         settings: &DistilSettings,
-    ) -> Result<bool, JobError> {
+    ) -> Result<Option<Arrangement>, JobError> {
         if self.waiting_arrangement(project).await?.is_some() {
-            return Ok(false);
+            return Ok(None);
         }
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
         let prepared = prepared(&handbook, project, settings.question_tokens());
         if prepared.shown.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         let payer = Payer::of_distilling(&self.spending, llm, settings);
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
         let arranged = ask(llm, prepared.question(), &payer, read).await?;
-        let model = llm.name();
-        self.store_arrangement(project, arranged, &model, settings.review).await?;
-        Ok(true)
+        Ok(Some(proposed(project, arranged, &llm.name(), settings.review)))
     }
 
+    /// Keeps the operations of an arrangement that still fit. Keeping it again changes nothing.
     pub(super) async fn store_arrangement(
         &self,
-        project: Option<&Project>,
-        arranged: Arranged,
-        model: &str,
-        review: Review,
+        arrangement: &Arrangement,
     ) -> Result<Arrangement, ServiceError> {
-        let dropped = |(why, count): (Reason, u32)| (why.as_str().to_owned(), count);
-        // An arrangement that removes nothing may be accepted without a person if the settings say so. One that changes
-        // nothing needs no decision.
-        let takes = arranged.operations.iter().any(|operation| operation.change.takes_away());
-        let is_settled = arranged.operations.is_empty() || (review == Review::Corroborated && !takes);
-        let arrangement = Arrangement {
-            id: ArrangementId::random(),
-            project: project.cloned(),
-            state: if is_settled { ArrangementState::Accepted } else { ArrangementState::Waiting },
-            operations: arranged.operations,
-            dropped: arranged.dropped.into_iter().map(dropped).collect(),
-            generation: arrange::generation(model),
-            model: redact_text(model).value,
-            at: Timestamp::UNIX_EPOCH,
-            decided_at: None,
-        };
         let by = distiller(&self.memories);
-        let kept = self.base.store.transact(&Keep { distilling: self, by: &by, arrangement }).await?;
+        let store = &self.base.store;
+        let kept = store.transact(|write| Box::pin(self.put_fitting(write, &by, arrangement))).await?;
         if kept.project.is_some() && kept.state == ArrangementState::Accepted {
             self.memories.render_all_again().await;
         }
@@ -229,11 +210,105 @@ impl Distilling {
         wanted: ArrangementState,
     ) -> Result<(Arrangement, bool), ServiceError> {
         let by = distiller(&self.memories);
-        let decided = self.base.store.transact(&Decide { distilling: self, by: &by, id, wanted }).await?;
+        let store = &self.base.store;
+        let decided = store.transact(|write| Box::pin(self.put_decided(write, &by, id, wanted))).await?;
         if decided.1 && decided.0.project.is_some() {
             self.memories.render_all_again().await;
         }
         Ok(decided)
+    }
+
+    async fn put_fitting(
+        &self,
+        write: &mut Write<'_>,
+        by: &Caller,
+        passed: &Arrangement,
+    ) -> Result<Arrangement, ServiceError> {
+        if let Some(stored) = write.store().arrangements().by_id(&passed.id).await? {
+            return Ok(stored);
+        }
+        let project = passed.project.as_ref();
+        let before = HandbookSources::of(write.store()).await?.handbook(project);
+        // Claims may have been forgotten while the model thought.
+        let (operations, after) = fitted(&before, &passed.operations)?;
+        let mut arrangement = Arrangement { operations, at: write.at(), ..passed.clone() };
+        if arrangement.operations.is_empty() {
+            arrangement.state = ArrangementState::Accepted;
+        }
+        if arrangement.state == ArrangementState::Accepted {
+            arrangement.decided_at = Some(write.at());
+        }
+        write.put_arrangement(&arrangement);
+        if arrangement.state == ArrangementState::Accepted && !arrangement.operations.is_empty() {
+            self.memories.put_rendered(write, by, project, &after, &BOTH).await?;
+        }
+        Ok(arrangement)
+    }
+
+    /// Writes a person's decision. Returns the arrangement as it is then, and whether that is a change.
+    async fn put_decided(
+        &self,
+        write: &mut Write<'_>,
+        by: &Caller,
+        id: &ArrangementId,
+        wanted: ArrangementState,
+    ) -> Result<(Arrangement, bool), ServiceError> {
+        use ArrangementState as State;
+        let mut arrangement = write.store().arrangements().by_id(id).await?.ok_or_else(|| unknown(id))?;
+        let invalid = |problem: &str| Err(ServiceError::invalid("id", &id.to_string(), problem));
+        match (arrangement.state, wanted) {
+            (now, wanted) if now == wanted => return Ok((arrangement, false)),
+            (State::Accepted, State::Rejected) => {
+                return invalid("it was accepted; `cerebro distil undo` takes it back");
+            }
+            (State::Waiting | State::Rejected, State::Undone) => return invalid("it was not accepted"),
+            _ => {}
+        }
+        let project = arrangement.project.clone();
+        let mut sources = HandbookSources::of(write.store()).await?;
+        sources.arrangements.retain(|other| other.id != *id);
+        let without = sources.handbook(project.as_ref());
+        let handbook = if wanted == State::Accepted {
+            let (operations, after) = fitted(&without, &arrangement.operations)?;
+            if operations.is_empty() {
+                return invalid("nothing of it fits the handbook any more; reject it");
+            }
+            arrangement.operations = operations;
+            after
+        } else {
+            without
+        };
+        arrangement.state = wanted;
+        arrangement.decided_at = Some(write.at());
+        write.put_arrangement(&arrangement);
+        if wanted != State::Rejected {
+            self.memories.put_rendered(write, by, project.as_ref(), &handbook, &BOTH).await?;
+        }
+        Ok((arrangement, true))
+    }
+}
+
+/// What a model proposes. If the settings say so, an arrangement that removes nothing is accepted without a person. One that
+/// changes nothing needs no decision.
+pub(super) fn proposed(
+    project: Option<&Project>,
+    arranged: Arranged,
+    model: &str,
+    review: Review,
+) -> Arrangement {
+    let dropped = |(why, count): (Reason, u32)| (why.as_str().to_owned(), count);
+    let takes = arranged.operations.iter().any(|operation| operation.change.takes_away());
+    let is_settled = arranged.operations.is_empty() || (review == Review::Corroborated && !takes);
+    Arrangement {
+        id: ArrangementId::random(),
+        project: project.cloned(),
+        state: if is_settled { ArrangementState::Accepted } else { ArrangementState::Waiting },
+        operations: arranged.operations,
+        dropped: arranged.dropped.into_iter().map(dropped).collect(),
+        generation: arrange::generation(model),
+        model: redact_text(model).value,
+        at: Timestamp::UNIX_EPOCH,
+        decided_at: None,
     }
 }
 
@@ -258,87 +333,4 @@ fn fitted(
     }
     let problem = "items would be lost that it does not name; reject it";
     Err(ServiceError::invalid("operations", "", problem))
-}
-
-/// Keeps the operations that passed and still fit.
-struct Keep<'a> {
-    distilling: &'a Distilling,
-    by: &'a Caller,
-    arrangement: Arrangement,
-}
-
-impl Decision for Keep<'_> {
-    type Output = Arrangement;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Arrangement, ServiceError> {
-        let project = self.arrangement.project.as_ref();
-        let before = HandbookSources::of(write.store()).await?.handbook(project);
-        // Claims may have been forgotten while the model thought.
-        let (operations, after) = fitted(&before, &self.arrangement.operations)?;
-        let mut arrangement = Arrangement { operations, at: write.at(), ..self.arrangement.clone() };
-        if arrangement.operations.is_empty() {
-            arrangement.state = ArrangementState::Accepted;
-        }
-        if arrangement.state == ArrangementState::Accepted {
-            arrangement.decided_at = Some(write.at());
-        }
-        write.put_arrangement(&arrangement);
-        if arrangement.state == ArrangementState::Accepted && !arrangement.operations.is_empty() {
-            put_rendered(&self.distilling.memories, write, self.by, (&after, project), &BOTH).await?;
-        }
-        Ok(arrangement)
-    }
-}
-
-/// A person's decision on an arrangement.
-struct Decide<'a> {
-    distilling: &'a Distilling,
-    by: &'a Caller,
-    id: &'a ArrangementId,
-    wanted: ArrangementState,
-}
-
-impl Decision for Decide<'_> {
-    /// The arrangement as it is now, and whether that is a change.
-    type Output = (Arrangement, bool);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(Arrangement, bool), ServiceError> {
-        use ArrangementState as State;
-        let found = write.store().arrangements().by_id(self.id).await?;
-        let mut arrangement = found.ok_or_else(|| unknown(self.id))?;
-        let problem = match (arrangement.state, self.wanted) {
-            (now, wanted) if now == wanted => return Ok((arrangement, false)),
-            (State::Accepted, State::Rejected) => "it was accepted; `cerebro distil undo` takes it back",
-            (State::Waiting | State::Rejected, State::Undone) => "it was not accepted",
-            _ => "",
-        };
-        if !problem.is_empty() {
-            return Err(ServiceError::invalid("id", &self.id.to_string(), problem));
-        }
-        let project = arrangement.project.clone();
-        let mut sources = HandbookSources::of(write.store()).await?;
-        sources.arrangements.retain(|other| other.id != *self.id);
-        let without = sources.handbook(project.as_ref());
-        let handbook = if self.wanted == State::Accepted {
-            let (operations, after) = fitted(&without, &arrangement.operations)?;
-            if operations.is_empty() {
-                let problem = "nothing of it fits the handbook any more; reject it";
-                return Err(ServiceError::invalid("id", &self.id.to_string(), problem));
-            }
-            arrangement.operations = operations;
-            after
-        } else {
-            without
-        };
-        arrangement.state = self.wanted;
-        arrangement.decided_at = Some(write.at());
-        write.put_arrangement(&arrangement);
-        if self.wanted != State::Rejected {
-            put_rendered(&self.distilling.memories, write, self.by, (&handbook, project.as_ref()), &BOTH)
-                .await?;
-        }
-        Ok((arrangement, true))
-    }
 }

@@ -8,7 +8,7 @@ use cerebro_core::distil::{is_supported, quotes_user, say_the_same};
 use cerebro_core::domain::{
     Ancestor, Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, Origin, PastSession,
 };
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// Most candidates of a state that a claim is compared with.
 const COMPARED_MAX: usize = 5_000;
@@ -55,59 +55,27 @@ impl Distilling {
     ) -> Result<bool, ServiceError> {
         let by = distiller(&self.memories);
         let prepared = self.prepared_candidate(&by, other, &session.project).await?;
-        let decision = Corroborate {
-            distilling: self,
-            by: &by,
-            claim: &claim.id,
-            other: &other.id,
-            prepared: &prepared,
-        };
-        match self.base.store.transact(&decision).await {
+        let accepting = self
+            .base
+            .store
+            .transact(|write| Box::pin(self.put_corroborated(write, &by, &claim.id, &other.id, &prepared)));
+        match accepting.await {
             // A text that no longer holds does not come back by itself.
             Err(ServiceError::Corrected(_)) => Ok(false),
             done => done,
         }
     }
-}
 
-/// Whether one session may continue the other and so repeat what was said there.
-fn continues(session: &PastSession, earlier: &PastSession) -> bool {
-    let is_it = |parent: &Ancestor| parent.session.as_ref().is_none_or(|id| *id == earlier.id);
-    session.parent.as_ref().is_some_and(is_it)
-}
-
-/// Accepts two claims that say the same as one memory: that of the earlier claim, which may exist already.
-struct Corroborate<'a> {
-    distilling: &'a Distilling,
-    by: &'a Caller,
-    claim: &'a CandidateId,
-    other: &'a CandidateId,
-    prepared: &'a save::Prepared,
-}
-
-impl Corroborate<'_> {
-    /// A candidate with its session, if its citations still hold; and whether it quotes the user.
-    async fn sound(
-        write: &Write<'_>,
-        id: &CandidateId,
-    ) -> Result<Option<(Candidate, PastSession, bool)>, ServiceError> {
-        let Some(candidate) = write.store().candidates().by_id(id).await? else { return Ok(None) };
-        let Some(past) = write.store().past_sessions().by_id(&candidate.session).await? else {
-            return Ok(None);
-        };
-        let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
-        let exchanges = write.store().exchanges().by_ids(&cited).await?;
-        let is_users = quotes_user(&candidate.evidence, &exchanges);
-        Ok(is_supported(&candidate, &exchanges).then_some((candidate, past, is_users)))
-    }
-}
-
-impl Decision for Corroborate<'_> {
-    type Output = bool;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let found = (Self::sound(write, self.claim).await?, Self::sound(write, self.other).await?);
+    /// Accepts two claims that say the same as one memory: that of the earlier claim, which may exist already.
+    async fn put_corroborated(
+        &self,
+        write: &mut Write<'_>,
+        by: &Caller,
+        claim: &CandidateId,
+        other: &CandidateId,
+        prepared: &save::Prepared,
+    ) -> Result<bool, ServiceError> {
+        let found = (sound(write, claim).await?, sound(write, other).await?);
         let (Some((claim, past, ours)), Some((other, others_past, theirs))) = found else { return Ok(false) };
         let is_open = claim.state == CandidateState::Waiting && other.state != CandidateState::Rejected;
         if !is_open || !(ours || theirs) {
@@ -124,11 +92,7 @@ impl Decision for Corroborate<'_> {
             }
             _ => {
                 let door = Door::Brought(Origin::Transcript);
-                let written = self
-                    .distilling
-                    .memories
-                    .put_prepared(write, self.by, self.prepared, &self.by.project, door)
-                    .await?;
+                let written = self.memories.put_prepared(write, by, prepared, door).await?;
                 let memory = (written.memory.id, written.memory.revision);
                 let other = accepted(other, memory, write);
                 write.corroborate_candidate(&other, &others_past).await?;
@@ -139,6 +103,27 @@ impl Decision for Corroborate<'_> {
         write.corroborate_candidate(&claim, &past).await?;
         Ok(true)
     }
+}
+
+/// Whether one session may continue the other and so repeat what was said there.
+fn continues(session: &PastSession, earlier: &PastSession) -> bool {
+    let is_it = |parent: &Ancestor| parent.session.as_ref().is_none_or(|id| *id == earlier.id);
+    session.parent.as_ref().is_some_and(is_it)
+}
+
+/// A candidate with its session, if its citations still hold; and whether it quotes the user.
+async fn sound(
+    write: &Write<'_>,
+    id: &CandidateId,
+) -> Result<Option<(Candidate, PastSession, bool)>, ServiceError> {
+    let Some(candidate) = write.store().candidates().by_id(id).await? else { return Ok(None) };
+    let Some(past) = write.store().past_sessions().by_id(&candidate.session).await? else {
+        return Ok(None);
+    };
+    let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
+    let exchanges = write.store().exchanges().by_ids(&cited).await?;
+    let is_users = quotes_user(&candidate.evidence, &exchanges);
+    Ok(is_supported(&candidate, &exchanges).then_some((candidate, past, is_users)))
 }
 
 fn accepted(candidate: Candidate, memory: (MemoryId, u32), write: &Write<'_>) -> Candidate {

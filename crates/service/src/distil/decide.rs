@@ -6,9 +6,9 @@ use crate::{
 };
 use cerebro_core::distil;
 use cerebro_core::domain::{
-    Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Project, Scope,
+    Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, PastSession, Project, Scope,
 };
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// The result of a decision on a candidate.
 #[derive(Debug, Clone)]
@@ -38,8 +38,9 @@ impl Distilling {
             return Ok(Decided { candidate, memory, changed: false });
         }
         let prepared = self.prepared_candidate(caller, &candidate, &past.project).await?;
+        let store = &self.base.store;
         let decided =
-            self.base.store.transact(&Accept { distilling: self, caller, id, prepared: &prepared }).await?;
+            store.transact(|write| Box::pin(self.put_accepted(write, caller, id, &prepared))).await?;
         self.memories.render_again(self.memories.rendered_handbooks(Some(&past.project)).await).await;
         Ok(decided)
     }
@@ -65,36 +66,24 @@ impl Distilling {
     /// # Errors
     /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] if it is a memory already.
     pub async fn reject_candidate(&self, id: &CandidateId) -> Result<Decided, ServiceError> {
-        self.base.store.transact(&Reject { id }).await
+        self.base.store.transact(|write| Box::pin(put_rejected(write, id))).await
     }
-}
 
-struct Accept<'a> {
-    distilling: &'a Distilling,
-    caller: &'a Caller,
-    id: &'a CandidateId,
-    prepared: &'a save::Prepared,
-}
-
-impl Decision for Accept<'_> {
-    type Output = Decided;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Decided, ServiceError> {
-        let Self { distilling, caller, id, prepared } = *self;
-        let gone = || ServiceError::NoCandidate(*id);
-        let mut candidate = write.store().candidates().by_id(id).await?.ok_or_else(gone)?;
-        let past = write.store().past_sessions().by_id(&candidate.session).await?.ok_or_else(gone)?;
+    async fn put_accepted(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        id: &CandidateId,
+        prepared: &save::Prepared,
+    ) -> Result<Decided, ServiceError> {
+        let (mut candidate, past) = with_session(write, id).await?;
         let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
         let exchanges = write.store().exchanges().by_ids(&cited).await?;
         if !distil::is_supported(&candidate, &exchanges) {
             let problem = "what it cites is gone or says something else by now; reject it";
             return Err(ServiceError::invalid("id", &id.to_string(), problem));
         }
-        let written = distilling
-            .memories
-            .put_prepared(write, caller, prepared, &caller.project, Door::EXPLICIT)
-            .await?;
+        let written = self.memories.put_prepared(write, caller, prepared, Door::EXPLICIT).await?;
         candidate.state = CandidateState::Accepted;
         candidate.memory = Some((written.memory.id, written.memory.revision));
         candidate.decided_at = Some(write.at());
@@ -103,30 +92,27 @@ impl Decision for Accept<'_> {
     }
 }
 
-struct Reject<'a> {
-    id: &'a CandidateId,
+/// A candidate, and the session that it is about.
+async fn with_session(write: &Write<'_>, id: &CandidateId) -> Result<(Candidate, PastSession), ServiceError> {
+    let gone = || ServiceError::NoCandidate(*id);
+    let candidate = write.store().candidates().by_id(id).await?.ok_or_else(gone)?;
+    let past = write.store().past_sessions().by_id(&candidate.session).await?.ok_or_else(gone)?;
+    Ok((candidate, past))
 }
 
-impl Decision for Reject<'_> {
-    type Output = Decided;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Decided, ServiceError> {
-        let gone = || ServiceError::NoCandidate(*self.id);
-        let mut candidate = write.store().candidates().by_id(self.id).await?.ok_or_else(gone)?;
-        let past = write.store().past_sessions().by_id(&candidate.session).await?.ok_or_else(gone)?;
-        match (candidate.state, candidate.memory) {
-            (CandidateState::Rejected, _) => return Ok(Decided { candidate, memory: None, changed: false }),
-            (CandidateState::Accepted, memory) => {
-                let id = memory.map(|(memory, _)| memory.to_string()).unwrap_or_default();
-                let problem = format!("it is memory `{id}` already; `cerebro delete {id}` deletes that");
-                return Err(ServiceError::invalid("id", &self.id.to_string(), problem));
-            }
-            (CandidateState::Waiting, _) => {}
+async fn put_rejected(write: &mut Write<'_>, id: &CandidateId) -> Result<Decided, ServiceError> {
+    let (mut candidate, past) = with_session(write, id).await?;
+    match (candidate.state, candidate.memory) {
+        (CandidateState::Rejected, _) => return Ok(Decided { candidate, memory: None, changed: false }),
+        (CandidateState::Accepted, memory) => {
+            let memory = memory.map(|(memory, _)| memory.to_string()).unwrap_or_default();
+            let problem = format!("it is memory `{memory}` already; `cerebro delete {memory}` deletes that");
+            return Err(ServiceError::invalid("id", &id.to_string(), problem));
         }
-        candidate.state = CandidateState::Rejected;
-        candidate.decided_at = Some(write.at());
-        write.decide_candidate(&candidate, &past);
-        Ok(Decided { candidate, memory: None, changed: true })
+        (CandidateState::Waiting, _) => {}
     }
+    candidate.state = CandidateState::Rejected;
+    candidate.decided_at = Some(write.at());
+    write.decide_candidate(&candidate, &past);
+    Ok(Decided { candidate, memory: None, changed: true })
 }

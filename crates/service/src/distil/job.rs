@@ -6,14 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Distilling;
+use super::{Distilling, Review, session::Told};
 use crate::{
     ServiceError, WorkerState,
-    jobs::runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, SPENT, Step},
+    jobs::{
+        Payer,
+        runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, Step},
+    },
     settings::{DistilSettings, MODEL_TABLE},
-    spending::Account,
 };
-use cerebro_core::domain::{Project, SessionId};
+use cerebro_core::domain::{Arrangement, Project, SessionId};
 use cerebro_models::llm::{self, Llm};
 use cerebro_store::{Job, JobKind, Subject};
 
@@ -21,8 +23,6 @@ use cerebro_store::{Job, JobKind, Subject};
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
 /// How many sessions are queued at once.
 const QUEUED_MAX: usize = 20;
-/// The assumed least cost of a question, in tokens.
-const TOKENS_LEAST: u64 = 1;
 /// The tables that the subjects of jobs name: for a past session, for the handbook of a project, and for that of all.
 const OF_SESSION: &str = "past_session";
 const OF_PROJECT: &str = "handbook";
@@ -59,6 +59,18 @@ impl Task {
     }
 }
 
+/// A task, and what the model answered, until that is stored.
+pub(crate) struct Asked {
+    task: Task,
+    answer: Option<Answer>,
+}
+
+/// What a model answered, as far as it passed the check.
+enum Answer {
+    Session(Box<Told>),
+    Handbook(Arrangement),
+}
+
 /// Most given-up jobs that are read.
 const GIVEN_UP_MAX: usize = 5_000;
 
@@ -73,6 +85,37 @@ impl Distilling {
     pub(super) async fn owe(&self, tasks: impl IntoIterator<Item = Task>) -> Result<(), ServiceError> {
         let subjects: Vec<Subject> = tasks.into_iter().map(|task| task.subject()).collect();
         Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
+    }
+
+    /// Asks about a task. `None` if nothing was sent.
+    async fn ask(
+        &self,
+        task: &Task,
+        llm: &Llm,
+        settings: &DistilSettings,
+    ) -> Result<Option<Answer>, JobError> {
+        Ok(match task {
+            Task::Session(id) => {
+                self.ask_about(id, llm, settings).await?.map(|told| Answer::Session(Box::new(told)))
+            }
+            Task::Handbook(project) => {
+                self.arrange(project.as_ref(), llm, settings).await?.map(Answer::Handbook)
+            }
+        })
+    }
+
+    /// Stores an answer. Storing it again changes nothing.
+    async fn store(&self, answer: &Answer, review: Review) -> Result<(), ServiceError> {
+        match answer {
+            Answer::Session(told) => {
+                self.store_distilled(told).await?;
+                if review == Review::Corroborated {
+                    self.corroborate(&told.session).await?;
+                }
+            }
+            Answer::Handbook(arrangement) => drop(self.store_arrangement(arrangement).await?),
+        }
+        Ok(())
     }
 
     /// Makes jobs due that wait for another attempt, because a person wants them done now.
@@ -100,12 +143,12 @@ impl Distil {
 impl JobHandler for Distil {
     const KIND: JobKind = JobKind::Distil;
     const NAME: &'static str = "distilling";
-    type Task = Task;
+    type Task = Asked;
 
     async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
         let before = self.asked.take().map(|(llm, _)| llm);
         let unusable = |reason: String| Ok(Err(Blocked::until_woken(WorkerState::Unusable(reason))));
-        let settings = match (self.distilling.options.settings)() {
+        let settings = match (self.distilling.reader)() {
             Ok(settings) => settings,
             Err(error) => return unusable(error.to_string()),
         };
@@ -121,17 +164,11 @@ impl JobHandler for Distil {
     }
 
     async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
-        let Some((llm, settings)) = &self.asked else { return Ok(Readiness::Ready { at_once: 1 }) };
-        let spent = self.distilling.spending.today(Account::Distilling).await?;
-        let paid = !llm.is_metered()
-            || self.distilling.spending.fits_budget(settings.paid_budget(), settings.question_tokens()).await;
-        if !paid || !settings.budget().allows(spent, TOKENS_LEAST) {
-            return Ok(Readiness::Blocked(Blocked::until_woken(WorkerState::Waiting(SPENT.to_owned()))));
-        }
-        Ok(Readiness::Ready { at_once: 1 })
+        let Some((llm, settings)) = &self.asked else { return Ok(Readiness::Again) };
+        Payer::of_distilling(&self.distilling.spending, llm, settings).readiness().await
     }
 
-    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
+    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Asked>>, ServiceError> {
         let mut tasks = Vec::with_capacity(jobs.len());
         for job in jobs {
             let mut task = Task::of(&job.subject);
@@ -140,25 +177,27 @@ impl JobHandler for Distil {
             {
                 task = None;
             }
-            tasks.push(task);
+            tasks.push(task.map(|task| Asked { task, answer: None }));
         }
         Ok(tasks)
     }
 
     async fn step(
         &mut self,
-        leased: &mut VecDeque<Leased<Task>>,
+        leased: &mut VecDeque<Leased<Asked>>,
         cx: &mut Context,
     ) -> Result<Step, JobError> {
-        let (Some(Leased { job, task }), Some((llm, settings))) = (leased.front(), &self.asked) else {
+        let (Some(Leased { job, task }), Some((llm, settings))) = (leased.front_mut(), &self.asked) else {
             return Ok(Step::Void);
         };
-        let answered = match task {
-            Task::Session(session) => self.distilling.ask_about(session, llm, settings).await?,
-            Task::Handbook(project) => self.distilling.arrange(project.as_ref(), llm, settings).await?,
-        };
-        if answered {
-            cx.answered();
+        if task.answer.is_none() {
+            task.answer = self.distilling.ask(&task.task, llm, settings).await?;
+            if task.answer.is_some() {
+                cx.answered();
+            }
+        }
+        if let Some(answer) = &task.answer {
+            self.distilling.store(answer, settings.review).await?;
         }
         cx.end(job).await?;
         Ok(Step::Done)

@@ -31,7 +31,7 @@ use crate::{
     base::Base,
     jobs::{Jobs, Question},
     memories::Memories,
-    settings::{DistilOptions, DistilSettings, Review},
+    settings::{DistilReader, DistilSettings, Review},
     spending::{Account, Spending},
 };
 use cerebro_core::domain::{
@@ -71,7 +71,7 @@ pub struct Distilling {
     pub(crate) memories: Memories,
     pub(crate) spending: Spending,
     pub(crate) jobs: Arc<Jobs>,
-    pub(crate) options: DistilOptions,
+    pub(crate) reader: DistilReader,
 }
 
 /// A question that is ready to be sent, and what it shows.
@@ -110,15 +110,15 @@ impl Distilling {
         memories: &Memories,
         spending: &Spending,
         jobs: &Arc<Jobs>,
-        options: DistilOptions,
+        reader: DistilReader,
     ) -> Self {
         let (memories, spending, jobs) = (memories.clone(), spending.clone(), Arc::clone(jobs));
-        Self { base: memories.base.clone(), memories, spending, jobs, options }
+        Self { base: memories.base.clone(), memories, spending, jobs, reader }
     }
 
     /// The settings of distilling; the default if they cannot be read.
     fn settings(&self) -> DistilSettings {
-        (self.options.settings)().unwrap_or_default()
+        (self.reader)().unwrap_or_default()
     }
 
     /// The settings, if a model may be asked.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{DistilSettings, Prepared, Review};
+use super::{DistilSettings, Prepared};
 use crate::{
     Distilling, ServiceError,
     jobs::{JobError, Payer, ask},
@@ -15,12 +15,21 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// Most exchanges of a session that is distilled.
 const EXCHANGES_MAX: usize = 2_000;
 /// How many are read at once.
 const PAGE: usize = 200;
+
+/// What a model told of a session.
+pub(super) struct Told {
+    /// As the model was asked about it.
+    pub(super) session: PastSession,
+    pub(super) run: DistilRun,
+    pub(super) claims: Vec<Claim>,
+    pub(super) model: RedactedText,
+}
 
 /// A question about a session, and the exchanges that it shows.
 type About = (Prepared<ExchangeId>, Vec<FullExchange>);
@@ -36,17 +45,17 @@ impl Distilling {
         Ok(prepared.ok().map(|(prepared, _)| prepared.tokens() + u64::from(ANSWER_TOKENS_MAX)))
     }
 
-    /// Asks a model about a session and keeps what passes the check. `false` if nothing was sent.
-    pub(crate) async fn ask_about(
+    /// Asks a model about a session. Returns what passes the check; `None` if nothing was sent.
+    pub(super) async fn ask_about(
         &self,
         id: &SessionId,
         llm: &Llm,
         settings: &DistilSettings,
-    ) -> Result<bool, JobError> {
+    ) -> Result<Option<Told>, JobError> {
         let Some(session) = self.base.store.past_sessions().by_id(id).await? else {
-            return Ok(false);
+            return Ok(None);
         };
-        let model = llm.name();
+        let model = redact_text(&llm.name()).value;
         let mut run = DistilRun {
             session: session.id.clone(),
             state: DistilState::Nothing,
@@ -54,7 +63,7 @@ impl Distilling {
             title: None,
             claims: 0,
             dropped: Vec::new(),
-            generation: distil::generation(&model),
+            generation: distil::generation(&llm.name()),
             ended_at: session.ended_at,
             at: self.base.now(),
         };
@@ -62,8 +71,8 @@ impl Distilling {
             Ok(about) => about,
             Err(state) => {
                 run.state = state;
-                self.store_distilled(&session, run, Vec::new(), &model).await?;
-                return Ok(false);
+                self.store_distilled(&Told { session, run, claims: Vec::new(), model }).await?;
+                return Ok(None);
             }
         };
         let payer = Payer::of_distilling(&self.spending, llm, settings);
@@ -73,22 +82,12 @@ impl Distilling {
         run.outcome = Some(outcome);
         run.title = title;
         run.dropped = dropped.into_iter().map(|(why, count)| (why.as_str().to_owned(), count)).collect();
-        self.store_distilled(&session, run, claims, &model).await?;
-        if settings.review == Review::Corroborated {
-            self.corroborate(&session).await?;
-        }
-        Ok(true)
+        Ok(Some(Told { session, run, claims, model }))
     }
 
-    pub(super) async fn store_distilled(
-        &self,
-        session: &PastSession,
-        run: DistilRun,
-        claims: Vec<Claim>,
-        model: &str,
-    ) -> Result<(), ServiceError> {
-        let model = redact_text(model).value;
-        self.base.store.transact(&KeepDistilled { session, run, claims, model }).await
+    /// Keeps the claims that passed and whose evidence is still there. Keeping them again changes nothing.
+    pub(super) async fn store_distilled(&self, told: &Told) -> Result<(), ServiceError> {
+        self.base.store.transact(|write| Box::pin(keep(write, told))).await
     }
 
     /// The question about a session, or the reason why it is not sent.
@@ -146,67 +145,54 @@ fn bounded(session: &PastSession, exchanges: Vec<FullExchange>, tokens: u64) -> 
     (prepared, shown)
 }
 
-/// Keeps the claims that passed and whose evidence is still there.
-struct KeepDistilled<'a> {
-    session: &'a PastSession,
-    run: DistilRun,
-    claims: Vec<Claim>,
-    model: RedactedText,
-}
-
-impl Decision for KeepDistilled<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        // It may have been forgotten while the model was asked.
-        let Some(session) = write.store().past_sessions().by_id(&self.session.id).await? else {
-            return Ok(());
-        };
-        let cited: BTreeSet<ExchangeId> =
-            self.claims.iter().flat_map(|claim| &claim.evidence).map(|evidence| evidence.exchange).collect();
-        let here = write.store().exchanges().by_ids(&Vec::from_iter(cited)).await?;
-        let here: Vec<Exchange> = here.into_iter().map(|full| full.exchange).collect();
-        let is_here = |claim: &&Claim| {
-            claim.evidence.iter().all(|evidence| {
-                here.iter()
-                    .any(|exchange| exchange.id == evidence.exchange && exchange.digest == evidence.digest)
-            })
-        };
-        let candidate = |claim: &Claim| Candidate {
-            id: CandidateId::of(&session.id, claim.kind.as_str(), &claim.text),
-            session: session.id.clone(),
-            kind: claim.kind,
-            title: claim.title.clone(),
-            text: claim.text.clone(),
-            evidence: claim.evidence.clone(),
-            state: CandidateState::Waiting,
-            memory: None,
-            generation: self.run.generation.clone(),
-            model: self.model.clone(),
-            corroborated: false,
-            at: write.at(),
-            decided_at: None,
-        };
-        let mut candidates: Vec<Candidate> = self.claims.iter().filter(is_here).map(candidate).collect();
-        let mut run = self.run.clone();
-        run.at = write.at();
-        // Some of it may have been forgotten, too. What the model says may tell of that.
-        let forgotten = write.store().history().forgotten_texts().await?;
-        candidates.retain(|candidate| !candidate.any_text(|text| forgotten.are_in(text)));
-        if session.exchanges < self.session.exchanges {
-            run.title = None;
-        }
-        run.title = run.title.filter(|title| !forgotten.are_in(title));
-        run.claims = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
-        if run.claims > 0 {
-            run.state = DistilState::Done;
-        }
-        // Earlier candidates stay as they are, decided or not, whether they are proposed again or not.
-        let ids: Vec<CandidateId> = candidates.iter().map(|candidate| candidate.id).collect();
-        let known = write.store().candidates().by_ids(&ids).await?;
-        candidates.retain(|candidate| known.iter().all(|known| known.id != candidate.id));
-        write.store_distilled(&session, run, candidates);
-        Ok(())
+async fn keep(write: &mut Write<'_>, told: &Told) -> Result<(), ServiceError> {
+    let Told { session: asked, run, claims, model } = told;
+    // It may have been forgotten while the model was asked.
+    let Some(session) = write.store().past_sessions().by_id(&asked.id).await? else {
+        return Ok(());
+    };
+    let cited: BTreeSet<ExchangeId> =
+        claims.iter().flat_map(|claim| &claim.evidence).map(|evidence| evidence.exchange).collect();
+    let here = write.store().exchanges().by_ids(&Vec::from_iter(cited)).await?;
+    let here: Vec<Exchange> = here.into_iter().map(|full| full.exchange).collect();
+    let is_here = |claim: &&Claim| {
+        claim.evidence.iter().all(|evidence| {
+            here.iter().any(|exchange| exchange.id == evidence.exchange && exchange.digest == evidence.digest)
+        })
+    };
+    let candidate = |claim: &Claim| Candidate {
+        id: CandidateId::of(&session.id, claim.kind.as_str(), &claim.text),
+        session: session.id.clone(),
+        kind: claim.kind,
+        title: claim.title.clone(),
+        text: claim.text.clone(),
+        evidence: claim.evidence.clone(),
+        state: CandidateState::Waiting,
+        memory: None,
+        generation: run.generation.clone(),
+        model: model.clone(),
+        corroborated: false,
+        at: write.at(),
+        decided_at: None,
+    };
+    let mut candidates: Vec<Candidate> = claims.iter().filter(is_here).map(candidate).collect();
+    let mut run = run.clone();
+    run.at = write.at();
+    // Some of it may have been forgotten, too. What the model says may tell of that.
+    let forgotten = write.store().history().forgotten_texts().await?;
+    candidates.retain(|candidate| !candidate.any_text(|text| forgotten.are_in(text)));
+    if session.exchanges < asked.exchanges {
+        run.title = None;
     }
+    run.title = run.title.filter(|title| !forgotten.are_in(title));
+    run.claims = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
+    if run.claims > 0 {
+        run.state = DistilState::Done;
+    }
+    // Earlier candidates stay as they are, decided or not, whether they are proposed again or not.
+    let ids: Vec<CandidateId> = candidates.iter().map(|candidate| candidate.id).collect();
+    let known = write.store().candidates().by_ids(&ids).await?;
+    candidates.retain(|candidate| known.iter().all(|known| known.id != candidate.id));
+    write.store_distilled(&session, run, candidates);
+    Ok(())
 }

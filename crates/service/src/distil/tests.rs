@@ -1,5 +1,6 @@
 //! Candidates over a real store in a temporary folder: what is kept, decided, and taken back.
 
+use super::{arrange::proposed, session::Told};
 use crate::history::tests::{batch, exchange, project, session, with_another, with_service};
 use crate::memories::handbook;
 use crate::spending::{Account, Charge};
@@ -12,7 +13,6 @@ use cerebro_core::domain::{
 };
 use cerebro_core::pace::{Budget, Spent};
 use cerebro_core::redact::redact_text;
-use cerebro_store::{Decision, Write};
 
 const MODEL: &str = "test/model";
 
@@ -83,7 +83,8 @@ async fn keep(service: &Service, past: &PastSession, claims: Vec<Claim>) {
         ended_at: past.ended_at,
         at: Timestamp::now(),
     };
-    service.distilling.store_distilled(past, run, claims, MODEL).await.unwrap();
+    let told = Told { session: past.clone(), run, claims, model: redact_text(MODEL).value };
+    service.distilling.store_distilled(&told).await.unwrap();
 }
 
 fn texts(candidates: &[Candidate]) -> Vec<&str> {
@@ -285,27 +286,13 @@ fn a_citation_that_was_removed_stays_away_when_another_session_corroborates_its_
         service.memories.update(&caller(), &memory, patch).await.unwrap();
         let claim = service.base.store.candidates().by_id(&all.id).await.unwrap().unwrap();
         let claim = Candidate { corroborated: true, ..claim };
-        service.base.store.transact(&Corroborated { claim: &claim, past: &past }).await.unwrap();
+        let store = &service.base.store;
+        store.transact(|write| Box::pin(write.corroborate_candidate(&claim, &past))).await.unwrap();
         assert_eq!(evidence_of(&service, &memory).await, kept);
         // A person who accepts it says so again.
-        let put = Put { past, claims: vec![claim] };
-        service.base.store.transact(&put).await.unwrap();
+        store.change(|write| write.decide_candidate(&claim, &past)).await.unwrap();
         assert_eq!(evidence_of(&service, &memory).await.len(), 3);
     });
-}
-
-struct Corroborated<'a> {
-    claim: &'a Candidate,
-    past: &'a PastSession,
-}
-
-impl Decision for Corroborated<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        Ok(write.corroborate_candidate(self.claim, self.past).await?)
-    }
 }
 
 #[test]
@@ -373,12 +360,12 @@ fn a_memory_that_says_the_forgotten_text_goes_whatever_supports_it() {
             let (state, memory) = (CandidateState::Accepted, Some((memory, 1)));
             Candidate { state, memory, title: text.clone(), text, ..claim.clone() }
         };
-        let put = Put { claims: vec![support(&claims[1], memories[0], "number one")], past: other };
-        service.base.store.transact(&put).await.unwrap();
+        let put = support(&claims[1], memories[0], "number one");
+        service.base.store.change(|write| write.decide_candidate(&put, &other)).await.unwrap();
         // And a third one has a claim with the text, which none of its exchanges has.
         let (third, claims) = distilled(&service, "u").await;
         let told = Candidate { text: redact_text("after the first").value, ..claims[2].clone() };
-        service.base.store.transact(&Put { claims: vec![told], past: third.clone() }).await.unwrap();
+        service.base.store.change(|write| write.decide_candidate(&told, &third)).await.unwrap();
 
         let forget = Forget { text: Some("The  FIRST".to_owned()), ..Forget::default() };
         let forgotten = service.history.forget(&forget, Run::Real).await.unwrap();
@@ -391,24 +378,6 @@ fn a_memory_that_says_the_forgotten_text_goes_whatever_supports_it() {
         let stays = service.base.store.memories().by_id(&memories[1]).await.unwrap().unwrap();
         assert!(stays.is_live());
     });
-}
-
-/// Writes candidates as they are.
-struct Put {
-    past: PastSession,
-    claims: Vec<Candidate>,
-}
-
-impl Decision for Put {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        for claim in &self.claims {
-            write.decide_candidate(claim, &self.past);
-        }
-        Ok(())
-    }
 }
 
 /// Accepts what was distilled and arranges it: the first and the second under topics, the last one nowhere.
@@ -425,10 +394,11 @@ async fn arranged(service: &Service) -> (PastSession, Vec<MemoryId>, Arrangement
         ItemOperation { item: memories[2], change: ItemChange::Retire },
     ];
     let answer = Arranged { operations, ..Arranged::default() };
-    let project = project();
-    let kept =
-        service.distilling.store_arrangement(Some(&project), answer, MODEL, Review::Inbox).await.unwrap();
+    let answer = proposed(Some(&project()), answer, MODEL, Review::Inbox);
+    let kept = service.distilling.store_arrangement(&answer).await.unwrap();
     assert_eq!(kept.state, ArrangementState::Waiting);
+    assert_eq!(service.distilling.store_arrangement(&answer).await.unwrap(), kept, "it is stored once");
+    assert_eq!(service.distilling.arrangements(ArrangementState::Waiting, 9).await.unwrap().len(), 1);
     (past, memories, kept)
 }
 
@@ -524,12 +494,8 @@ fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
         assert_eq!(due(Duration::from_secs(3_600)).await, [], "somebody is at it");
         let plan = service.distilling.arrange_plan(Some(&project())).await.unwrap();
         assert_eq!((plan.items, plan.new, plan.shown), (8, 8, 8));
-        let empty = Arranged::default();
-        let kept = service
-            .distilling
-            .store_arrangement(Some(&project()), empty, MODEL, Review::Inbox)
-            .await
-            .unwrap();
+        let empty = proposed(Some(&project()), Arranged::default(), MODEL, Review::Inbox);
+        let kept = service.distilling.store_arrangement(&empty).await.unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "there is nothing to decide on");
         assert_eq!(due(Duration::ZERO).await, [None], "it was asked since");
     });
@@ -565,8 +531,8 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
         let topic = redact_text("Anywhere").value;
         let operations = vec![ItemOperation { item: memories[1], change: ItemChange::Add { topic } }];
         let answer = Arranged { operations, ..Arranged::default() };
-        let kept =
-            service.distilling.store_arrangement(None, answer, MODEL, Review::Corroborated).await.unwrap();
+        let answer = proposed(None, answer, MODEL, Review::Corroborated);
+        let kept = service.distilling.store_arrangement(&answer).await.unwrap();
         assert_eq!(kept.state, ArrangementState::Accepted, "it takes nothing away");
         let everywhere = handbook::rendered(&service.base.store, None).await.unwrap();
         assert_eq!(everywhere.len(), 2);

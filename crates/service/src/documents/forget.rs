@@ -2,7 +2,7 @@
 
 use crate::{Documents, ServiceError, index::Evidence};
 use cerebro_core::domain::{Document, DocumentId, HistoryTombstone};
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// What happens to a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,32 +11,22 @@ enum Removal {
     Forgotten,
 }
 
-struct RemoveDocument {
-    id: DocumentId,
-    going: Removal,
-}
-
-impl Decision for RemoveDocument {
-    /// The document, as it was.
-    type Output = Document;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Document, ServiceError> {
-        let found = write.store().documents().by_ids(&[self.id]).await?;
-        let document = found.into_iter().next().ok_or(ServiceError::NoDocument(self.id))?;
-        match self.going {
-            Removal::Forgotten => {
-                // The intake would find a memory file again and import it.
-                if !document.loaded_by.is_empty() {
-                    write.put_history_tombstones(vec![HistoryTombstone::of_memory_file(&document.path)]);
-                }
-                write.forget_document(&document);
+/// Removes a document. Returns it as it was.
+async fn remove(write: &mut Write<'_>, id: DocumentId, going: Removal) -> Result<Document, ServiceError> {
+    let found = write.store().documents().by_ids(&[id]).await?;
+    let document = found.into_iter().next().ok_or(ServiceError::NoDocument(id))?;
+    match going {
+        Removal::Forgotten => {
+            // The intake would find a memory file again and import it.
+            if !document.loaded_by.is_empty() {
+                write.put_history_tombstones(vec![HistoryTombstone::of_memory_file(&document.path)]);
             }
-            Removal::Removed if document.removed => {}
-            Removal::Removed => write.remove_document(&document),
+            write.forget_document(&document);
         }
-        Ok(document)
+        Removal::Removed if document.removed => {}
+        Removal::Removed => write.remove_document(&document),
     }
+    Ok(document)
 }
 
 impl Documents {
@@ -59,7 +49,7 @@ impl Documents {
     }
 
     async fn go(&self, id: DocumentId, going: Removal) -> Result<Document, ServiceError> {
-        let document = self.base.store.transact(&RemoveDocument { id, going }).await?;
+        let document = self.base.store.transact(|write| Box::pin(remove(write, id, going))).await?;
         self.evidence.changed(Evidence::Documents);
         Ok(document)
     }

@@ -8,7 +8,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_documents::{Compared, Format, Image, ImageSource, Reading, chunks, compare};
-use cerebro_store::{Decision, StoreError, Write};
+use cerebro_store::{StoreError, Write};
 
 /// A file as it was read.
 #[derive(Debug, Clone)]
@@ -132,10 +132,7 @@ fn draft_image(image: &Image, clean: &mut impl FnMut(&str) -> RedactedText) -> D
     }
 }
 
-impl Decision for Draft {
-    type Output = Ingested;
-    type Error = ServiceError;
-
+impl Draft {
     async fn decide(&self, write: &mut Write<'_>) -> Result<Ingested, ServiceError> {
         let before = self.before(write).await?;
         let id = before.as_ref().map_or(self.document.id, |before| before.id);
@@ -203,7 +200,7 @@ impl Documents {
             ));
         }
         let draft = on_a_thread("preparing a document", move || Draft::of(read)).await?;
-        let ingested = self.base.store.transact_as(run, &draft).await?;
+        let ingested = self.base.store.transact_as(run, |write| Box::pin(draft.decide(write))).await?;
         if ingested.changed && run == Run::Real {
             self.evidence.changed(Evidence::Documents);
         }

@@ -14,7 +14,7 @@ use cerebro_core::domain::{
     limits::{HISTORY_BATCH_BYTES_MAX, HISTORY_BATCH_EXCHANGES_MAX},
     native_digest,
 };
-use cerebro_store::{Decision, StoreError, Write};
+use cerebro_store::{StoreError, Write};
 use cerebro_transcript as transcript;
 
 /// How many rows are read at once.
@@ -70,7 +70,8 @@ impl History {
     /// that is too large; a failing store.
     pub async fn commit(&self, batch: HistoryBatch) -> Result<HistoryCommitted, ServiceError> {
         let draft = on_a_thread("preparing a batch of a session", move || Draft::of(&batch)).await??;
-        let Decided { mut done, source, is_changed } = self.base.store.transact(&draft).await?;
+        let Decided { mut done, source, is_changed } =
+            self.base.store.transact(|write| Box::pin(draft.decide(write))).await?;
         done.redacted = draft.redacted;
         if let Some(source) = source {
             // There is no exchange, so the source can be stored without a transaction.
@@ -338,11 +339,8 @@ struct Decided {
     is_changed: bool,
 }
 
-impl Decision for Draft {
-    type Output = Decided;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+impl Draft {
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Decided, ServiceError> {
         let buried = self.buried(write).await?;
         let known = write.store().past_sessions().by_id(&self.session.id).await?;
         if let Some(decided) = self.is_moot(write, known.as_ref(), &buried).await? {

@@ -13,7 +13,7 @@ use cerebro_core::domain::{
     SessionId,
 };
 use cerebro_core::redact::RedactedText;
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// How many exchanges are read, and forgotten, at once.
 const PAGE: usize = 200;
@@ -79,7 +79,7 @@ impl History {
             }
             if let (Run::Real, Some(text)) = (run, asked.everywhere()) {
                 // First, so that no session that is read meanwhile brings it back.
-                self.base.store.transact(&KeepOut { text }).await?;
+                self.base.store.change(|write| write.forget_text(text)).await?;
             }
         }
         let mut forgotten = Forgotten::default();
@@ -119,7 +119,7 @@ impl History {
             let empty: Vec<SessionId> =
                 page.into_iter().filter(|session| session.exchanges == 0).map(|session| session.id).collect();
             if !empty.is_empty() {
-                self.base.store.transact(&DropEmpty { sessions: &empty }).await?;
+                self.base.store.transact(|write| Box::pin(drop_empty(write, &empty))).await?;
             }
         }
         Ok(())
@@ -151,7 +151,7 @@ impl History {
             let saved = self.memories.rendered_handbooks(Some(unknown.key())).await?;
             unknown.insert(saved);
         }
-        let (is_over, retracted) = self.base.store.transact(batch).await?;
+        let (is_over, retracted) = self.base.store.transact(|write| Box::pin(batch.decide(write))).await?;
         forgotten.add(retracted);
         Ok(is_over)
     }
@@ -240,21 +240,6 @@ fn thing<'a>(session: &'a PastSession, exchange: &Exchange) -> Thing<'a> {
     }
 }
 
-/// Keeps a text out of whatever is read later.
-struct KeepOut<'a> {
-    text: &'a str,
-}
-
-impl Decision for KeepOut<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.forget_text(self.text);
-        Ok(())
-    }
-}
-
 /// Some exchanges of one session.
 struct ForgetBatch<'a> {
     session: SessionId,
@@ -262,12 +247,9 @@ struct ForgetBatch<'a> {
     what: Meant<'a>,
 }
 
-impl Decision for ForgetBatch<'_> {
+impl ForgetBatch<'_> {
     /// Whether the session has no exchanges left, and what became of memories.
-    type Output = (bool, Retracted);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(bool, Retracted), ServiceError> {
         let Some(mut session) = write.store().past_sessions().by_id(&self.session).await? else {
             return Ok((false, Retracted::default()));
         };
@@ -297,22 +279,13 @@ impl Decision for ForgetBatch<'_> {
     }
 }
 
-/// Sessions that have no exchange, as far as they still have none.
-struct DropEmpty<'a> {
-    sessions: &'a [SessionId],
-}
-
-impl Decision for DropEmpty<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        for session in write.store().past_sessions().by_ids(self.sessions).await? {
-            if session.exchanges == 0 {
-                retract(write, &session, &[], Why::Missing, |_| false).await?;
-                write.forget_history(&session, 0, Vec::new(), Vec::new());
-            }
+/// Removes those of some sessions that still have no exchange.
+async fn drop_empty(write: &mut Write<'_>, sessions: &[SessionId]) -> Result<(), ServiceError> {
+    for session in write.store().past_sessions().by_ids(sessions).await? {
+        if session.exchanges == 0 {
+            retract(write, &session, &[], Why::Missing, |_| false).await?;
+            write.forget_history(&session, 0, Vec::new(), Vec::new());
         }
-        Ok(())
     }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{History, ServiceError, index::Evidence};
 use cerebro_core::domain::{Ancestor, AncestorKind, Exchange, ExchangeId, SessionId};
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// Most forks of one session that get another parent.
 const FORKS_MAX: usize = 1_000;
@@ -27,7 +27,8 @@ impl History {
         original: &SessionId,
         turns: &BTreeSet<(String, String)>,
     ) -> Result<bool, ServiceError> {
-        let is_done = self.base.store.transact(&HandOver { copy, original, turns }).await?;
+        let hand_over = HandOver { copy, original, turns };
+        let is_done = self.base.store.transact(|write| Box::pin(hand_over.decide(write))).await?;
         if is_done {
             self.evidence.changed(Evidence::History);
         }
@@ -67,10 +68,7 @@ impl HandOver<'_> {
     }
 }
 
-impl Decision for HandOver<'_> {
-    type Output = bool;
-    type Error = ServiceError;
-
+impl HandOver<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
         let Some(mut session) = write.store().past_sessions().by_id(self.copy).await? else {
             return Ok(false);

@@ -10,7 +10,6 @@ use crate::{
 };
 use cerebro_core::domain::{Event, EventKind, ExchangeId, Run, Scope, SourceState, Timestamp};
 use cerebro_core::recall::Match;
-use cerebro_store::{Decision, Write};
 use cerebro_transcript::{
     self as transcript,
     turn::{Prompt, Turn},
@@ -463,19 +462,6 @@ fn a_text_that_was_forgotten_stays_out_of_every_session() {
     });
 }
 
-/// Holds the writer until it is told to let go.
-struct Hold<'a>(&'a tokio::sync::Notify);
-
-impl Decision for Hold<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, _write: &mut Write<'_>) -> Result<(), ServiceError> {
-        self.0.notified().await;
-        Ok(())
-    }
-}
-
 #[test]
 fn what_is_forgotten_while_a_hook_reports_it_is_not_kept() {
     with_service(async |service| {
@@ -485,10 +471,16 @@ fn what_is_forgotten_while_a_hook_reports_it_is_not_kept() {
         assert!(service.base.store.history().forgotten_texts().await.unwrap().is_empty());
         let (go, by_text) =
             (tokio::sync::Notify::new(), Forget { text: Some(TEXT.to_owned()), ..Forget::default() });
-        let (me, hold) = (caller(), Hold(&go));
+        let me = caller();
         // They get the writer in this order. Each report comes before anything is forgotten, and is kept after that.
         let (held, forgotten, prompt, message, summary, ()) = tokio::join!(
-            service.base.store.transact(&hold),
+            // It holds the writer until it is told to let go.
+            service.base.store.transact(|_| {
+                Box::pin(async {
+                    go.notified().await;
+                    Ok::<_, ServiceError>(())
+                })
+            }),
             service.forget(&me, &by_text, Run::Real),
             service.memories.note_prompt(&me, reported),
             service.memories.note_last_message(&me, reported),

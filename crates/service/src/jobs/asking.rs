@@ -24,9 +24,6 @@ const REPAIRS_MAX: usize = 1;
 /// Most requests of one question: the first, one more if its answer was cut off, and corrections.
 pub(crate) const REQUESTS_MAX: u64 = 2 + REPAIRS_MAX as u64;
 
-/// The assumed cost of a question about memories, in tokens, before it is known.
-const TOKENS_GUESSED: u64 = 4_000;
-
 /// Opens the model of the settings, for questions about memories.
 pub(crate) fn open(settings: &InferenceSettings) -> Result<Llm, Blocked> {
     match (settings.open)() {
@@ -34,19 +31,6 @@ pub(crate) fn open(settings: &InferenceSettings) -> Result<Llm, Blocked> {
         Ok(None) => Err(Blocked::until_woken(WorkerState::Off)),
         Err(error) => Err(Blocked::until_woken(WorkerState::Unusable(error.to_string()))),
     }
-}
-
-/// Whether the budget has room for one more question about memories.
-pub(crate) async fn paid_for(
-    settings: &InferenceSettings,
-    spending: &Spending,
-    llm: Option<&Llm>,
-) -> Result<Readiness, ServiceError> {
-    let metered = llm.is_some_and(Llm::is_metered);
-    if metered && !spending.fits_budget(settings.budget, TOKENS_GUESSED).await {
-        return Ok(Readiness::Blocked(Blocked::until_woken(WorkerState::Waiting(SPENT.to_owned()))));
-    }
-    Ok(Readiness::Ready { at_once: 1 })
 }
 
 /// A question to a model.
@@ -86,15 +70,28 @@ impl<'a> Payer<'a> {
         *lock(&self.spent)
     }
 
-    /// Called before a request of about so many tokens whose answer may have `answer` more. All that it may cost is charged at
-    /// once, so that it counts for those who ask meanwhile, and if the daemon is killed. Returns the charges, and how many
-    /// tokens the answer may have within the budgets.
-    async fn open(&self, tokens: u64, answer: u32) -> Result<(Vec<Charge>, u32), JobError> {
+    /// Whether to take a job: the budgets have room for some question. What a question costs is known when it is asked.
+    pub(crate) async fn readiness(&self) -> Result<Readiness, ServiceError> {
+        if self.room(self.spent_today().await?, 0, ANSWER_TOKENS_MAX).is_some() {
+            return Ok(Readiness::Ready { at_once: 1 });
+        }
+        Ok(Readiness::Blocked(Blocked::until_woken(WorkerState::Waiting(SPENT.to_owned()))))
+    }
+
+    /// What was spent today, by account.
+    async fn spent_today(&self) -> Result<Vec<Spent>, ServiceError> {
         let mut spent = Vec::with_capacity(self.accounts.len());
         for (account, _) in &self.accounts {
             spent.push(self.spending.today(*account).await?);
         }
-        let granted = self.room(spent, tokens, answer).ok_or(JobError::Spent)?;
+        Ok(spent)
+    }
+
+    /// Called before a request of about so many tokens whose answer may have `answer` more. All that it may cost is charged at
+    /// once, so that it counts for those who ask meanwhile, and if the daemon is killed. Returns the charges, and how many
+    /// tokens the answer may have within the budgets.
+    async fn open(&self, tokens: u64, answer: u32) -> Result<(Vec<Charge>, u32), JobError> {
+        let granted = self.room(self.spent_today().await?, tokens, answer).ok_or(JobError::Spent)?;
         let most = Spent { requests: 1, tokens: tokens + u64::from(granted) };
         let mut charges = Vec::with_capacity(self.accounts.len());
         for (account, budget) in &self.accounts {
@@ -191,5 +188,35 @@ pub(crate) async fn ask<T>(
                 repairs += 1;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::use_cases::with_service;
+    use cerebro_core::domain::Timestamp;
+    use cerebro_models::llm::{self, Dialect};
+
+    #[test]
+    fn jobs_are_taken_while_some_question_fits_the_budget() {
+        with_service(crate::Settings::default(), Timestamp::now, async |service| {
+            let settings = llm::Settings {
+                provider: Some(Dialect::OpenAi),
+                model: "m".to_owned(),
+                base_url: "https://models.example".to_owned(),
+                ..llm::Settings::default()
+            };
+            let llm = llm::open(&settings, "relations").unwrap().unwrap();
+            let spending = &service.distilling.spending;
+            let payer = Payer::of_relations(spending, &llm, Budget::of_settings(5_000, 0));
+            for (tokens, is_ready) in [(0, true), (3_000, true), (1, false)] {
+                spending.note_spent("openai/m", Spent { tokens, requests: 1 }).await;
+                let found = matches!(payer.readiness().await.unwrap(), Readiness::Ready { .. });
+                assert_eq!(found, is_ready, "{tokens}");
+            }
+            // A longer one is refused when it is asked.
+            assert!(matches!(payer.open(1, ANSWER_TOKENS_MAX).await, Err(JobError::Spent)));
+        });
     }
 }

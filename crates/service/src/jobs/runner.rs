@@ -45,9 +45,8 @@ pub(crate) trait JobHandler: Send + 'static {
     const NAME: &'static str;
     /// Whether callers come first: the loop gives way to them before it takes jobs and before each step.
     const GIVES_WAY: bool = false;
-    /// Whether a task keeps what its provider answered. Then a step that the store failed is repeated, and asks nobody again.
-    const KEEPS_ANSWERS: bool = false;
-    /// What a handler has read to do one job.
+    /// What a handler has read to do one job, and what its provider has answered until that is stored: a step that the store
+    /// failed is repeated, and must not ask again.
     type Task: Send;
 
     /// Opens the provider, unless it is open.
@@ -170,7 +169,17 @@ pub(crate) enum JobError {
     BrokeOff,
     /// The store failed. That does not count as an attempt.
     #[error(transparent)]
-    Store(#[from] ServiceError),
+    Store(ServiceError),
+}
+
+impl From<ServiceError> for JobError {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            // It is refused each time. Its value is left out, because it may be a text.
+            ServiceError::Invalid { field, problem, .. } => Self::Refused(format!("{field}: {problem}")),
+            error => Self::Store(error),
+        }
+    }
 }
 
 impl From<StoreError> for JobError {
@@ -311,25 +320,17 @@ struct Loop<H: JobHandler> {
 async fn run<H: JobHandler>(handler: H, runner: Runner) {
     let stop = runner.base.tasks.stopping();
     let mut work = Loop { handler, cx: Context::new(runner, H::KIND), blocked: None, is_in_doubt: false };
-    while !stop.is_cancelled() {
-        let next = tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            // A panic must not end the loop, which does all jobs of this kind.
-            next = AssertUnwindSafe(work.round()).catch_unwind() => next,
-        };
+    loop {
+        // A panic must not end the loop, which does all jobs of this kind.
+        let round = AssertUnwindSafe(work.round()).catch_unwind();
+        let Some(next) = stop.run_until_cancelled(round).await else { return };
         let wait = next.unwrap_or(Err(ServiceError::BrokeOff { work: H::NAME })).unwrap_or_else(|error| {
             work.cx.store_failed(&error);
             work.is_in_doubt = true;
             FAULT_WAIT
         });
-        if wait.is_zero() {
-            continue;
-        }
-        tokio::select! {
-            () = work.cx.queue().woken() => {}
-            () = tokio::time::sleep(wait) => {}
-            () = stop.cancelled() => return,
+        if !wait.is_zero() {
+            stop.run_until_cancelled(tokio::time::timeout(wait, work.cx.queue().woken())).await;
         }
     }
 }
@@ -425,8 +426,7 @@ impl<H: JobHandler> Loop<H> {
                 self.cx.base.traffic.give_way().await;
             }
             let step = self.step(&mut leased, &mut renewal).await;
-            if H::KEEPS_ANSWERS
-                && faults < FAULTS_MAX
+            if faults < FAULTS_MAX
                 && let Err(JobError::Store(error)) = &step
             {
                 faults += 1;

@@ -5,7 +5,7 @@ use crate::{Caller, Door, Memories, ServiceError, fields::Fields, history};
 use cerebro_core::domain::{Memory, Origin, Scope};
 use cerebro_core::hygiene::summary_key;
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// The tag of a summary that a compaction left. An agent's own summary has none.
 const COMPACTION: &str = "compaction";
@@ -25,7 +25,8 @@ impl Memories {
     /// [`ServiceError::Invalid`] for an empty message, or a failing store.
     pub async fn note_last_message(&self, caller: &Caller, message: &str) -> Result<bool, ServiceError> {
         let (said, message) = (message, Fields::default().message(message)?);
-        self.base.store.transact(&NoteLastMessage { memories: self, caller, said, message: &message }).await
+        let store = &self.base.store;
+        store.transact(|write| Box::pin(self.put_last_message(write, caller, said, &message))).await
     }
 
     /// Keeps the summary that the agent's program made when it compacted a conversation, unless the agent has written one
@@ -36,39 +37,23 @@ impl Memories {
     /// [`ServiceError::Invalid`] for an empty summary, or a failing store.
     pub async fn note_compaction(&self, caller: &Caller, summary: &str) -> Result<bool, ServiceError> {
         let (said, summary) = (summary, Fields::default().content(summary)?);
-        self.base.store.transact(&NoteCompaction { memories: self, caller, said, summary: &summary }).await
+        let store = &self.base.store;
+        store.transact(|write| Box::pin(self.put_compaction(write, caller, said, &summary))).await
     }
-}
 
-/// Whether what a hook reports holds a text that was forgotten in all sessions, as it was said or as it would be kept. It
-/// is asked within the transaction that would keep it, so that nothing is forgotten between the two.
-pub(super) async fn is_forgotten(
-    write: &Write<'_>,
-    said: &str,
-    kept: &RedactedText,
-) -> Result<bool, ServiceError> {
-    history::is_forgotten(write, None, |forgotten| forgotten.are_in(said) || forgotten.are_in(kept)).await
-}
-
-struct NoteLastMessage<'a> {
-    memories: &'a Memories,
-    caller: &'a Caller,
-    /// As it was reported.
-    said: &'a str,
-    message: &'a RedactedText,
-}
-
-impl Decision for NoteLastMessage<'_> {
-    type Output = bool;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Self { memories, caller, said, message } = *self;
+    /// Writes a last message, unless there is a better summary. `said` is the message as it was reported.
+    async fn put_last_message(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        said: &str,
+        message: &RedactedText,
+    ) -> Result<bool, ServiceError> {
         if is_forgotten(write, said, message).await? {
             return Ok(false);
         }
         let id = &caller.session;
-        memories.sessions.ensure_session(write, caller, &caller.project).await?;
+        self.sessions.ensure_session(write, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
         let scope = Scope::Project(session.project.clone());
         let Some(message) = guard::still_held(write, &scope, message, Origin::Hook).await? else {
@@ -83,22 +68,15 @@ impl Decision for NoteLastMessage<'_> {
         write.summarise_session(&session);
         Ok(true)
     }
-}
 
-struct NoteCompaction<'a> {
-    memories: &'a Memories,
-    caller: &'a Caller,
-    /// As it was reported.
-    said: &'a str,
-    summary: &'a RedactedText,
-}
-
-impl Decision for NoteCompaction<'_> {
-    type Output = bool;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Self { memories, caller, said, summary } = *self;
+    /// Writes the summary of a compaction, unless the agent has written one. `said` is the summary as it was reported.
+    async fn put_compaction(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        said: &str,
+        summary: &RedactedText,
+    ) -> Result<bool, ServiceError> {
         if is_forgotten(write, said, summary).await? {
             return Ok(false);
         }
@@ -116,10 +94,20 @@ impl Decision for NoteCompaction<'_> {
             return Ok(false);
         };
         let tags = vec![redact_text(COMPACTION).value];
-        match memories.put_summary(write, caller, &summary, tags, Door::Brought(Origin::Hook)).await {
+        match self.put_summary(write, caller, &summary, tags, Door::Brought(Origin::Hook)).await {
             Ok(_) => Ok(true),
             Err(ServiceError::Corrected(_)) => Ok(false),
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether what a hook reports holds a text that was forgotten in all sessions, as it was said or as it would be kept. It
+/// is asked within the transaction that would keep it, so that nothing is forgotten between the two.
+pub(super) async fn is_forgotten(
+    write: &Write<'_>,
+    said: &str,
+    kept: &RedactedText,
+) -> Result<bool, ServiceError> {
+    history::is_forgotten(write, None, |forgotten| forgotten.are_in(said) || forgotten.are_in(kept)).await
 }

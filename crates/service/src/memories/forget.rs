@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use cerebro_core::domain::{
-    HistoryTombstone, Memory, MemoryId, Prompt, PromptId, Run, Scope, Session, SessionId,
-};
+use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId, Prompt, PromptId, Run, Scope, Session};
 use cerebro_core::hygiene::summary_key;
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
-use super::agent_hooks;
+use super::{agent_hooks::is_of_compaction, summary::carry_summary, update};
 use crate::{
     Caller, Memories, ServiceError,
     history::{IsMeant, Meant, Thing},
@@ -52,16 +50,11 @@ impl Memories {
                 let Some(summary) = self.summary_to_forget(&past, what, meant).await? else { continue };
                 summaries += 1;
                 if run == Run::Real {
-                    let with_it = matches!(summary, Summary::LastMessage);
-                    self.base.store.transact(&ForgetSummary { session: &past.id, with_it }).await?;
-                }
-                if let (Run::Real, Summary::OfCompaction(memory)) = (run, summary) {
-                    // This takes it from the session, too.
-                    self.purge(caller, &memory, Vec::new()).await?;
+                    self.forget_summary(caller, &past, summary).await?;
                 }
             }
             if run == Run::Real && !buried.is_empty() {
-                self.base.store.transact(&Bury { buried: &buried }).await?;
+                self.base.store.change(|write| write.put_history_tombstones(buried.clone())).await?;
             }
         }
         Ok(Reported { prompts, summaries })
@@ -85,10 +78,50 @@ impl Memories {
                 page.iter().filter(|prompt| is_met(prompt)).map(|prompt| prompt.id).collect();
             forgotten += met.len();
             if !met.is_empty() && run == Run::Real {
-                self.base.store.transact(&ForgetPrompts { prompts: &met }).await?;
+                self.base.store.transact(|write| Box::pin(forget_prompts(write, &met))).await?;
             }
         }
         Ok(forgotten)
+    }
+
+    /// Destroys the summary that hooks left of a session, unless another one was written since `past` was read, and keeps a
+    /// tombstone of it.
+    async fn forget_summary(
+        &self,
+        caller: &Caller,
+        past: &Session,
+        summary: Summary,
+    ) -> Result<(), ServiceError> {
+        if let Summary::OfCompaction(memory) = summary {
+            self.may_purge(caller, &memory)?;
+        }
+        let forgetting = self.base.store.transact(|write| {
+            Box::pin(async move {
+                write.put_history_tombstones(vec![HistoryTombstone::of_summary(&past.id)]);
+                match summary {
+                    Summary::LastMessage => {
+                        let session = write.session(&past.id).await?;
+                        if let Some(mut session) = session.filter(|now| now.summary == past.summary) {
+                            session.summary = None;
+                            write.summarise_session(&session);
+                        }
+                    }
+                    Summary::OfCompaction(id) => {
+                        if let Some(memory) = write.memory(&id).await?.filter(is_of_compaction) {
+                            let (purged, _) =
+                                update::purge(write, &caller.session, memory.clone(), &[]).await?;
+                            carry_summary(write, &memory, &purged).await?;
+                        }
+                    }
+                }
+                Ok::<_, ServiceError>(())
+            })
+        });
+        forgetting.await?;
+        if let Summary::OfCompaction(_) = summary {
+            self.flush_purged().await?;
+        }
+        Ok(())
     }
 
     /// The summary that hooks left of a session, if it is to be forgotten. `meant` is the decision on the session.
@@ -104,7 +137,7 @@ impl Memories {
             let is_met = past.summary.as_ref().is_some_and(|message| is_met(message));
             return Ok(is_met.then_some(Summary::LastMessage));
         };
-        if !agent_hooks::is_of_compaction(&memory) {
+        if !is_of_compaction(&memory) {
             return Ok(None);
         }
         let is_met = self.texts_of(&memory).await?.iter().any(|text| is_met(text));
@@ -137,62 +170,52 @@ fn thing(past: &Session) -> Thing<'_> {
 }
 
 /// What hooks leave as the summary of a session whose agent wrote none.
+#[derive(Clone, Copy)]
 enum Summary {
     /// On the session alone.
     LastMessage,
     OfCompaction(MemoryId),
 }
 
-struct ForgetPrompts<'a> {
-    prompts: &'a [PromptId],
-}
-
-impl Decision for ForgetPrompts<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        for id in self.prompts {
-            if let Some(prompt) = write.store().prompts().by_id(id).await? {
-                write.forget_prompt(&prompt);
-            }
+async fn forget_prompts(write: &mut Write<'_>, prompts: &[PromptId]) -> Result<(), ServiceError> {
+    for id in prompts {
+        if let Some(prompt) = write.store().prompts().by_id(id).await? {
+            write.forget_prompt(&prompt);
         }
-        Ok(())
     }
+    Ok(())
 }
 
-struct ForgetSummary<'a> {
-    session: &'a SessionId,
-    /// Whether the summary on the session is destroyed now. Otherwise its memory is destroyed afterwards.
-    with_it: bool,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Settings,
+        use_cases::{caller, with_service},
+    };
+    use cerebro_core::domain::Timestamp;
 
-impl Decision for ForgetSummary<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.put_history_tombstones(vec![HistoryTombstone::of_summary(self.session)]);
-        if self.with_it
-            && let Some(mut session) = write.session(self.session).await?
-        {
-            session.summary = None;
-            write.summarise_session(&session);
-        }
-        Ok(())
-    }
-}
-
-struct Bury<'a> {
-    buried: &'a [HistoryTombstone],
-}
-
-impl Decision for Bury<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.put_history_tombstones(self.buried.to_vec());
-        Ok(())
+    #[test]
+    fn a_summary_that_the_agent_writes_meanwhile_stays() {
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let me = Caller { person: true, ..caller() };
+            let session = async || service.base.store.sessions().by_id(&me.session).await.unwrap().unwrap();
+            let forget = async |past: &Session, summary| {
+                service.memories.forget_summary(&me, past, summary).await.unwrap();
+                session().await.summary.map(String::from)
+            };
+            service.memories.note_last_message(&me, "The last words.").await.unwrap();
+            let past = session().await;
+            service.memories.note_compaction(&me, "What the program made of it.").await.unwrap();
+            let kept = forget(&past, Summary::LastMessage).await;
+            assert_eq!(kept.as_deref(), Some("What the program made of it."));
+            let scope = Scope::Project(me.project.clone());
+            let holder = service.base.store.topics().holder(&scope, &summary_key(&me.session)).await.unwrap();
+            let of_compaction = Summary::OfCompaction(holder.unwrap().id);
+            service.memories.summarise(&me, "What was done.").await.unwrap();
+            assert_eq!(forget(&past, of_compaction).await.as_deref(), Some("What was done."));
+            let past = session().await;
+            assert_eq!(forget(&past, Summary::LastMessage).await, None);
+        });
     }
 }

@@ -13,7 +13,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::hygiene::Draft;
 use cerebro_core::{redact::redact_text, taint};
-use cerebro_store::{Decision, DeletedFilter, Store, Write};
+use cerebro_store::{DeletedFilter, Store, Write};
 
 /// The tag of memories that were made of candidates.
 pub(crate) const TAG: &str = "distilled";
@@ -215,8 +215,50 @@ impl Memories {
         project: Option<&Project>,
         keys: &[&str],
     ) -> Result<Vec<Memory>, ServiceError> {
-        let by = distiller(self);
-        self.base.store.transact(&Render { memories: self, by: &by, project, keys }).await
+        let by = &distiller(self);
+        let rendering = self.base.store.transact(|write| {
+            Box::pin(async move {
+                let handbook = HandbookSources::of(write.store()).await?.handbook(project);
+                self.put_rendered(write, by, project, &handbook, keys).await
+            })
+        });
+        rendering.await
+    }
+
+    /// Writes the rendered handbook of a project, or of all, under these keys, within a transaction.
+    pub(crate) async fn put_rendered(
+        &self,
+        write: &mut Write<'_>,
+        by: &Caller,
+        project: Option<&Project>,
+        handbook: &Handbook,
+        keys: &[&str],
+    ) -> Result<Vec<Memory>, ServiceError> {
+        let texts = render(handbook, project);
+        let scope = place(project);
+        let by = Caller { project: project.unwrap_or(&by.project).clone(), ..by.clone() };
+        let mut put = Vec::new();
+        for key in keys.iter().copied() {
+            let holder = write.store().topics().holder(&scope, key).await?;
+            // Somebody rewrote it and is responsible for its text.
+            if holder.as_ref().is_some_and(|holder| holder.agent.as_str() != NAME) {
+                continue;
+            }
+            match (texts.iter().find(|text| text.topic_key == key), holder) {
+                (Some(text), _) => {
+                    let draft = draft(text, &by, scope.clone());
+                    // Rendered text is never refused: tombstones concern the claims that it is made of.
+                    let door = Door::Explicit { revive: true };
+                    put.push(self.put_draft(write, &by, &draft, Vec::new(), door).await?.memory);
+                }
+                (None, Some(mut empty)) => {
+                    empty.deleted_at = Some(write.at());
+                    write.delete_memory(&empty, &by.session);
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(put)
     }
 
     /// The drafts of skills in the handbook of a project, or in all handbooks.
@@ -287,59 +329,6 @@ pub(crate) fn distiller(memories: &Memories) -> Caller {
         person: false,
         session: SessionId::parse(&format!("{NAME}-{day}")).unwrap_or_else(|_| SessionId::random()),
     }
-}
-
-/// Renders a handbook within a transaction.
-struct Render<'a> {
-    memories: &'a Memories,
-    by: &'a Caller,
-    project: Option<&'a Project>,
-    keys: &'a [&'a str],
-}
-
-impl Decision for Render<'_> {
-    type Output = Vec<Memory>;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Vec<Memory>, ServiceError> {
-        let handbook = HandbookSources::of(write.store()).await?.handbook(self.project);
-        put_rendered(self.memories, write, self.by, (&handbook, self.project), self.keys).await
-    }
-}
-
-/// Writes the rendered handbook of a project, or of all, under these keys, within a transaction.
-pub(crate) async fn put_rendered(
-    memories: &Memories,
-    write: &mut Write<'_>,
-    by: &Caller,
-    (handbook, project): (&Handbook, Option<&Project>),
-    keys: &[&str],
-) -> Result<Vec<Memory>, ServiceError> {
-    let texts = render(handbook, project);
-    let scope = place(project);
-    let mut put = Vec::new();
-    for key in keys.iter().copied() {
-        let holder = write.store().topics().holder(&scope, key).await?;
-        // Somebody rewrote it and is responsible for its text.
-        if holder.as_ref().is_some_and(|holder| holder.agent.as_str() != NAME) {
-            continue;
-        }
-        match (texts.iter().find(|text| text.topic_key == key), holder) {
-            (Some(text), _) => {
-                let draft = draft(text, by, scope.clone());
-                // Rendered text is never refused: tombstones concern the claims that it is made of.
-                let door = Door::Explicit { revive: true };
-                let home = scope.project().unwrap_or(&by.project);
-                put.push(memories.put_draft(write, by, &draft, Vec::new(), home, door).await?.memory);
-            }
-            (None, Some(mut empty)) => {
-                empty.deleted_at = Some(write.at());
-                write.delete_memory(&empty, &by.session);
-            }
-            (None, None) => {}
-        }
-    }
-    Ok(put)
 }
 
 fn draft(text: &Rendered, by: &Caller, scope: Scope) -> Draft {

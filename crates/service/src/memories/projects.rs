@@ -4,7 +4,7 @@ use super::Memories;
 use crate::{ServiceError, index::Evidence, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project, Scope, Timestamp};
 use cerebro_ledger::{Key, move_to};
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// How many rows are moved in one transaction.
 const BATCH: usize = 200;
@@ -50,7 +50,8 @@ impl Memories {
         let said_again = self.said_again(from, into).await?;
         let mut merged = Merged::default();
         loop {
-            let batch = self.base.store.transact(&MergeBatch { from, into, key }).await?;
+            let store = &self.base.store;
+            let batch = store.transact(|write| Box::pin(merge_batch(write, from, into, key))).await?;
             if batch == Merged::default() {
                 break;
             }
@@ -95,25 +96,13 @@ impl Memories {
     }
 }
 
-/// Moves up to [`BATCH`] rows of each kind.
-struct MergeBatch<'a> {
-    from: &'a Project,
-    into: &'a Project,
-    /// The key of the rows of work.
-    key: &'a Key,
-}
-
-impl Decision for MergeBatch<'_> {
-    type Output = Merged;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Merged, ServiceError> {
-        merge_batch(write, self).await
-    }
-}
-
-async fn merge_batch(write: &mut Write<'_>, batch: &MergeBatch<'_>) -> Result<Merged, ServiceError> {
-    let MergeBatch { from, into, key } = *batch;
+/// Moves up to [`BATCH`] rows of each kind. `key` is that of the rows of work.
+async fn merge_batch(
+    write: &mut Write<'_>,
+    from: &Project,
+    into: &Project,
+    key: &Key,
+) -> Result<Merged, ServiceError> {
     let mut merged = Merged::default();
     let mut memories = write.store().memories().live(from, BATCH).await?;
     memories.extend(write.store().memories().deleted(from, BATCH).await?);

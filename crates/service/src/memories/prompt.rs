@@ -4,7 +4,7 @@ use super::agent_hooks;
 use crate::{Caller, Memories, ServiceError, fields::Fields};
 use cerebro_core::domain::{Project, Prompt, PromptId, Timestamp};
 use cerebro_core::redact::RedactedText;
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 /// The answer to saving a prompt.
 #[derive(Debug, Clone)]
@@ -33,8 +33,9 @@ impl Memories {
         let content = fields.content(content)?;
         let project = project.unwrap_or_else(|| caller.project.clone());
         let known = self.projects.before_write(Some(&project), caller).await?;
-        let decision = SavePrompt { memories: self, caller, project: &project, content: &content };
-        let (prompt, created) = self.base.store.transact(&decision).await?;
+        let store = &self.base.store;
+        let (prompt, created) =
+            store.transact(|write| Box::pin(self.put_prompt(write, caller, &project, &content))).await?;
         let new_project = known.filter(|_| created).and_then(|known| known.meet(Some(&prompt.project)));
         Ok(PromptSaved { prompt, created, new_project, redacted: fields.redacted() })
     }
@@ -51,8 +52,16 @@ impl Memories {
     ) -> Result<Option<PromptSaved>, ServiceError> {
         let mut fields = Fields::default();
         let content = fields.content(said)?;
-        let prompt = SavePrompt { memories: self, caller, project: &caller.project, content: &content };
-        let noted = self.base.store.transact(&NotePrompt { prompt, said }).await?;
+        let content = &content;
+        let noting = self.base.store.transact(|write| {
+            Box::pin(async move {
+                if agent_hooks::is_forgotten(write, said, content).await? {
+                    return Ok(None);
+                }
+                self.put_prompt(write, caller, &caller.project, content).await.map(Some)
+            })
+        });
+        let noted = noting.await?;
         let saved = |(prompt, created)| PromptSaved {
             prompt,
             created,
@@ -63,35 +72,19 @@ impl Memories {
         Ok(noted.map(saved))
     }
 
-    /// The prompts of a project, newest first.
-    pub async fn prompts(
+    /// Writes a prompt, unless the session has had it within the window. Returns it, and whether it is new.
+    async fn put_prompt(
         &self,
-        project: Option<&Project>,
-        limit: usize,
-    ) -> Result<Vec<Prompt>, ServiceError> {
-        Ok(self.base.store.prompts().latest(project, Timestamp::MAX, limit).await?)
-    }
-}
-
-struct SavePrompt<'a> {
-    memories: &'a Memories,
-    caller: &'a Caller,
-    project: &'a Project,
-    content: &'a RedactedText,
-}
-
-impl Decision for SavePrompt<'_> {
-    /// The prompt, and whether it is new.
-    type Output = (Prompt, bool);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(Prompt, bool), ServiceError> {
-        let Self { memories, caller, project, content } = *self;
-        let since = write.at().checked_sub(memories.base.settings.dedup_window).unwrap_or(Timestamp::MIN);
+        write: &mut Write<'_>,
+        caller: &Caller,
+        project: &Project,
+        content: &RedactedText,
+    ) -> Result<(Prompt, bool), ServiceError> {
+        let since = write.at().checked_sub(self.base.settings.dedup_window).unwrap_or(Timestamp::MIN);
         if let Some(prompt) = write.store().prompts().with_content(&caller.session, content, since).await? {
             return Ok((prompt, false));
         }
-        memories.sessions.ensure_session(write, caller, &caller.project).await?;
+        self.sessions.ensure_session(write, caller).await?;
         let prompt = Prompt {
             id: PromptId::random(),
             session: caller.session.clone(),
@@ -104,24 +97,13 @@ impl Decision for SavePrompt<'_> {
         write.save_prompt(&prompt);
         Ok((prompt, true))
     }
-}
 
-/// A prompt that a hook reports.
-struct NotePrompt<'a> {
-    prompt: SavePrompt<'a>,
-    /// As it was reported.
-    said: &'a str,
-}
-
-impl Decision for NotePrompt<'_> {
-    /// As that of [`SavePrompt`]; `None` for one that is not kept.
-    type Output = Option<(Prompt, bool)>;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
-        if agent_hooks::is_forgotten(write, self.said, self.prompt.content).await? {
-            return Ok(None);
-        }
-        self.prompt.decide(write).await.map(Some)
+    /// The prompts of a project, newest first.
+    pub async fn prompts(
+        &self,
+        project: Option<&Project>,
+        limit: usize,
+    ) -> Result<Vec<Prompt>, ServiceError> {
+        Ok(self.base.store.prompts().latest(project, Timestamp::MAX, limit).await?)
     }
 }

@@ -17,7 +17,7 @@ use cerebro_core::hygiene::{self, Draft, Existing, Shingles};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::{named, taint};
 use cerebro_search::lexical::Index;
-use cerebro_store::{Decision, SaidText, Tombstone, Write};
+use cerebro_store::{SaidText, Tombstone, Write};
 
 /// Most recent twins that a decision compares.
 const TWINS_MAX: usize = 16;
@@ -166,23 +166,17 @@ impl Memories {
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
         let mut fields = Fields::default();
-        let (supersedes, evidence, door) =
-            (request.supersedes.clone(), request.evidence.clone(), request.door);
-        let draft = draft(&mut fields, caller, request)?;
+        let draft = draft(&mut fields, caller, &request)?;
         let known = self.projects.before_write(draft.scope.project(), caller).await?;
         let mut prepared = self.prepare(draft).await;
         let draft = &prepared.draft;
         // Computed while the disk is busy.
         let suggesting = async { draft.topic_key.is_none().then(|| suggest(draft)) };
-        let decision = SaveDraft {
-            memories: self,
-            caller,
-            prepared: &prepared,
-            supersedes: &supersedes,
-            evidence: evidence.as_deref(),
-            door,
-        };
-        let (written, suggested_topic_key) = tokio::join!(self.base.store.transact(&decision), suggesting);
+        let saving = self
+            .base
+            .store
+            .transact(|write| Box::pin(self.save_prepared(write, caller, &request, &prepared)));
+        let (written, suggested_topic_key) = tokio::join!(saving, suggesting);
         let Done { written, superseded, is_alone } = written?;
         let Written { memory, outcome, replaced, rewritten, noted } = written;
         let new_project = known.and_then(|known| known.meet(memory.scope.project()));
@@ -222,33 +216,58 @@ impl Memories {
         request: SaveRequest,
         origin: Origin,
     ) -> Result<Prepared, ServiceError> {
-        let mut draft = draft(&mut Fields::default(), caller, request)?;
+        let mut draft = draft(&mut Fields::default(), caller, &request)?;
         draft.taint = taint::of(&draft.title, &draft.content, origin);
         Ok(self.prepare(draft).await)
     }
 
-    /// Decides about and writes what was prepared. A session that it begins belongs to the project `home`.
+    async fn save_prepared(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        request: &SaveRequest,
+        prepared: &Prepared,
+    ) -> Result<Done, ServiceError> {
+        let is_alone = prepared.announced == write.last_seq();
+        let by = caller.writing_to(prepared.draft.scope.project());
+        let mut written = self.put_prepared(write, &by, prepared, request.door).await?;
+        // A topic's next revision replaces the one before anyway.
+        let others: Vec<MemoryId> =
+            request.supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
+        let superseded = supersede(write, caller, &written.memory, &others).await?;
+        if let Some(evidence) = &request.evidence {
+            let (session, memory) = (&caller.session, &written.memory);
+            if written.outcome == SaveOutcome::Duplicate {
+                also_rest_on(write, session, memory, evidence).await?;
+            } else if rest_on(write, session, memory, evidence).await?
+                && written.outcome == SaveOutcome::Unchanged
+            {
+                written.outcome = SaveOutcome::Updated;
+            }
+        }
+        Ok(Done { written, superseded, is_alone })
+    }
+
+    /// Decides about and writes what was prepared. A session that it begins belongs to the caller's project.
     pub(crate) async fn put_prepared(
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
         prepared: &Prepared,
-        home: &Project,
         door: Door,
     ) -> Result<Written, ServiceError> {
         let twins = self.twins(write, prepared).await?;
-        self.put_draft(write, caller, &prepared.draft, twins, home, door).await
+        self.put_draft(write, caller, &prepared.draft, twins, door).await
     }
 
     /// Decides about and writes a draft. `twins` are its live twins that were saved lately; a session that it begins
-    /// belongs to the project `home`.
+    /// belongs to the caller's project.
     pub(crate) async fn put_draft(
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
         draft: &Draft,
         twins: Vec<Memory>,
-        home: &Project,
         door: Door,
     ) -> Result<Written, ServiceError> {
         let holder = match &draft.topic_key {
@@ -281,7 +300,7 @@ impl Memories {
             }
             hygiene::Decision::Revise { id } => {
                 let old = found(holder, twins, &id)?;
-                self.sessions.ensure_session(write, caller, home).await?;
+                self.sessions.ensure_session(write, caller).await?;
                 let replaced =
                     Replaced { title: old.title.clone(), agent: old.agent.clone(), at: old.updated_at };
                 let rewritten = (&old.title, &old.content) != (&draft.title, &draft.content);
@@ -302,7 +321,7 @@ impl Memories {
                 Written { rewritten, ..written(memory, SaveOutcome::Updated, Some(replaced)) }
             }
             hygiene::Decision::Create => {
-                self.sessions.ensure_session(write, caller, home).await?;
+                self.sessions.ensure_session(write, caller).await?;
                 written(create(write, draft), SaveOutcome::Created, None)
             }
         };
@@ -411,48 +430,12 @@ impl Memories {
     }
 }
 
-struct SaveDraft<'a> {
-    memories: &'a Memories,
-    caller: &'a Caller,
-    prepared: &'a Prepared,
-    supersedes: &'a [MemoryId],
-    evidence: Option<&'a [ExchangeId]>,
-    door: Door,
-}
-
 /// The result of a save within its transaction.
 struct Done {
     written: Written,
     superseded: Vec<Memory>,
     /// Whether this process committed nothing since the index was asked.
     is_alone: bool,
-}
-
-impl Decision for SaveDraft<'_> {
-    type Output = Done;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Done, ServiceError> {
-        let Self { memories, caller, prepared, supersedes, evidence, door } = *self;
-        let is_alone = prepared.announced == write.last_seq();
-        let home = caller.home(prepared.draft.scope.project());
-        let mut written = memories.put_prepared(write, caller, prepared, home, door).await?;
-        // A topic's next revision replaces the one before anyway.
-        let others: Vec<MemoryId> =
-            supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
-        let superseded = supersede(write, caller, &written.memory, &others).await?;
-        if let Some(evidence) = evidence {
-            let (session, memory) = (&caller.session, &written.memory);
-            if written.outcome == SaveOutcome::Duplicate {
-                also_rest_on(write, session, memory, evidence).await?;
-            } else if rest_on(write, session, memory, evidence).await?
-                && written.outcome == SaveOutcome::Unchanged
-            {
-                written.outcome = SaveOutcome::Updated;
-            }
-        }
-        Ok(Done { written, superseded, is_alone })
-    }
 }
 
 /// The text of a draft, in the form that the guard checks.
@@ -462,17 +445,17 @@ fn saying(draft: &Draft) -> SaidText<'_> {
 
 /// Validates, redacts and normalises the request.
 #[tracing::instrument(name = "fields", level = "debug", skip_all)]
-fn draft(fields: &mut Fields, caller: &Caller, request: SaveRequest) -> Result<Draft, ServiceError> {
+fn draft(fields: &mut Fields, caller: &Caller, request: &SaveRequest) -> Result<Draft, ServiceError> {
     let (title, content) = (fields.title(&request.title)?, fields.content(&request.content)?);
-    let trigger = request.trigger.map(|trigger| fields.trigger(&trigger)).transpose()?.flatten();
+    let trigger = request.trigger.as_ref().map(|trigger| fields.trigger(trigger)).transpose()?.flatten();
     Ok(Draft {
         taint: taint::of(&title, &content, request.door.origin(caller)),
         body: Body {
-            scope: request.scope,
-            kind: request.kind,
+            scope: request.scope.clone(),
+            kind: request.kind.clone(),
             title,
             content,
-            topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
+            topic_key: request.topic_key.as_ref().map(|key| fields.topic_key(key)).transpose()?.flatten(),
             tags: fields.tags(&request.tags)?,
         },
         agent: caller.agent.clone(),

@@ -4,7 +4,7 @@ use cerebro_core::domain::{Body, Kind, Memory, MemoryId, Project, Scope, Validit
 use cerebro_core::hygiene::{Draft, summary_key, summary_title};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
-use cerebro_store::{Decision, SaidText, Write};
+use cerebro_store::{SaidText, Write};
 
 use super::{Door, Memories, SaveOutcome, guard};
 use crate::{Caller, ServiceError, fields::Fields, sessions::fresh};
@@ -30,7 +30,10 @@ impl Memories {
     pub async fn summarise(&self, caller: &Caller, summary: &str) -> Result<Summarised, ServiceError> {
         let mut fields = Fields::default();
         let summary = fields.content(summary)?;
-        let done = self.base.store.transact(&Summarise { memories: self, caller, summary: &summary }).await?;
+        let store = &self.base.store;
+        let done = store
+            .transact(|write| Box::pin(self.put_summary(write, caller, &summary, Vec::new(), Door::EXPLICIT)))
+            .await?;
         if !caller.person {
             self.feedback.note_answer(&caller.session, &summary);
         }
@@ -89,7 +92,7 @@ impl Memories {
             if moved.content == draft.content {
                 return done(moved.id, SaveOutcome::Unchanged);
             }
-            self.sessions.ensure_session(write, caller, &project).await?;
+            self.sessions.ensure_session(write, caller).await?;
             let memory = self.revise(write, moved, |memory| {
                 memory.title.clone_from(&draft.title);
                 memory.content.clone_from(&draft.content);
@@ -100,7 +103,7 @@ impl Memories {
             return done(memory.id, SaveOutcome::Updated);
         }
         // A draft with a topic key can only repeat the holder of the key, so it has no other twins.
-        let written = self.put_draft(write, caller, &draft, Vec::new(), &project, door).await?;
+        let written = self.put_draft(write, caller, &draft, Vec::new(), door).await?;
         done(written.memory.id, written.outcome)
     }
 }
@@ -146,20 +149,4 @@ pub(super) async fn carry_summary(
         write.summarise_session(&session);
     }
     Ok(())
-}
-
-struct Summarise<'a> {
-    memories: &'a Memories,
-    caller: &'a Caller,
-    summary: &'a RedactedText,
-}
-
-impl Decision for Summarise<'_> {
-    type Output = Summarised;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Summarised, ServiceError> {
-        let Self { memories, caller, summary } = *self;
-        memories.put_summary(write, caller, summary, Vec::new(), Door::EXPLICIT).await
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Memories, ServiceError};
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
-use cerebro_store::{Decision, OutdatedText, Supersession, Tombstone, Why, Write};
+use cerebro_store::{OutdatedText, Supersession, Tombstone, Why};
 
 /// Most tombstones that are kept. Beyond it, those of deleted and purged memories are removed first, then the oldest
 /// corrections.
@@ -62,7 +62,7 @@ impl Memories {
             if tombstones.is_empty() {
                 return Ok(forgotten);
             }
-            self.base.store.transact(&Forget { tombstones: &tombstones, memory: Some(*memory) }).await?;
+            self.base.store.change(|write| write.forget_tombstones(&tombstones, Some(*memory))).await?;
             forgotten += tombstones.len();
         }
     }
@@ -91,7 +91,7 @@ impl Memories {
             if tombstones.is_empty() {
                 break;
             }
-            self.base.store.transact(&Forget { tombstones: &tombstones, memory: None }).await?;
+            self.base.store.change(|write| write.forget_tombstones(&tombstones, None)).await?;
             beyond = beyond.saturating_sub(tombstones.len());
         }
         Ok(())
@@ -164,22 +164,6 @@ impl Memories {
             let outdated: Vec<OutdatedText> = edges.iter().filter_map(outdated).collect();
             self.base.store.tombstones().rebuild(&outdated).await?;
         }
-        Ok(())
-    }
-}
-
-struct Forget<'a> {
-    tombstones: &'a [Tombstone],
-    /// The memory whose tombstones a person forgets.
-    memory: Option<MemoryId>,
-}
-
-impl Decision for Forget<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.forget_tombstones(self.tombstones, self.memory);
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::RedactedText;
 use cerebro_core::{named, taint};
-use cerebro_store::{Decision, SaidText, Tombstone, Why, Write};
+use cerebro_store::{SaidText, Tombstone, Why, Write};
 
 /// Most prompts that are named because they contain the text of a purged memory.
 const PROMPTS_NAMED_MAX: usize = 20;
@@ -287,7 +287,8 @@ impl Memories {
             Some(memory) => self.rendered_handbooks(memory.scope.project()).await?,
             None => Vec::new(),
         };
-        let edited = self.base.store.transact(&EditMemory { memories: self, caller, id, edit }).await?;
+        let edited =
+            self.base.store.transact(|write| Box::pin(self.make_edit(write, caller, id, &edit))).await?;
         if going {
             self.render_missing(&there).await;
         } else if edited.changed && handbook::is_distilled(&edited.memory) {
@@ -297,6 +298,51 @@ impl Memories {
             }
         }
         Ok(edited)
+    }
+
+    async fn make_edit(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        id: &MemoryId,
+        edit: &Edit,
+    ) -> Result<Edited, ServiceError> {
+        let session = &caller.session;
+        let memory = write.store().memories().by_id(id).await?.ok_or(ServiceError::NoMemory(*id))?;
+        let before = memory.clone();
+        let is_out = |memory: &Memory| !memory.is_live() || memory.is_archived();
+        // It is made first, because the edit may remove the memory's tombstones.
+        let notice = if is_out(&before) { guard::notice(write, &before).await? } else { None };
+        let (memory, mut changed) = match edit {
+            Edit::Patch(patch) => self.patch(write, caller, memory, patch).await?,
+            Edit::Delete => delete(write, session, memory),
+            Edit::Purge(findings) => purge(write, session, memory, findings).await?,
+            Edit::Restore => restore(write, session, memory).await?,
+            Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
+            Edit::Archive(archived) => archive(write, session, memory, *archived)?,
+        };
+        if before.is_archived() && memory.is_live() && !memory.is_archived() {
+            reinstate(write, &memory).await?;
+        }
+        if changed {
+            carry_summary(write, &before, &memory).await?;
+        }
+        let superseded = match edit {
+            Edit::Patch(patch) => supersede(write, caller, &memory, &patch.supersedes).await?,
+            _ => Vec::new(),
+        };
+        changed |= !superseded.is_empty();
+        if let Edit::Patch(patch) = edit
+            && let Some(evidence) = &patch.evidence
+        {
+            changed |= rest_on(write, session, &memory, evidence).await?;
+        }
+        let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
+        let corrected = before.is_live() && (says_other || !memory.is_live());
+        let is_restored = !before.is_live() && memory.is_live();
+        let is_back = is_restored || (is_out(&before) && !is_out(&memory));
+        let noted = notice.filter(|_| is_back && before.content == memory.content);
+        Ok(Edited { memory, changed, corrected, superseded, noted, home: before.body.scope })
     }
 
     async fn patch(
@@ -322,7 +368,7 @@ impl Memories {
         let admitted = guard::admit(write, SaidText::from(&wanted), Some(&old), patch.door).await?;
         // What becomes personal belongs to no project, whichever is named.
         let named = patch.project.as_ref().filter(|_| patch.scope != Some(ScopeName::Personal));
-        self.sessions.ensure_session(write, caller, caller.home(named)).await?;
+        self.sessions.ensure_session(write, &caller.writing_to(named)).await?;
         // Whoever changes only the title or tags is not responsible for the text.
         let is_kept =
             wanted.content == old.content && (wanted.title == old.title || !patch.door.is_automatic());
@@ -353,58 +399,6 @@ struct Edited {
     noted: Option<Tombstone>,
     /// Its scope before.
     home: Scope,
-}
-
-struct EditMemory<'a> {
-    memories: &'a Memories,
-    caller: &'a Caller,
-    id: &'a MemoryId,
-    edit: Edit,
-}
-
-impl Decision for EditMemory<'_> {
-    type Output = Edited;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Edited, ServiceError> {
-        let Self { memories, caller, id, edit } = self;
-        let session = &caller.session;
-        let memory = write.store().memories().by_id(id).await?.ok_or(ServiceError::NoMemory(**id))?;
-        let before = memory.clone();
-        let is_out = |memory: &Memory| !memory.is_live() || memory.is_archived();
-        // It is made first, because the edit may remove the memory's tombstones.
-        let notice = if is_out(&before) { guard::notice(write, &before).await? } else { None };
-        let (memory, mut changed) = match edit {
-            Edit::Patch(patch) => memories.patch(write, caller, memory, patch).await?,
-            Edit::Delete => delete(write, session, memory),
-            Edit::Purge(findings) => purge(write, session, memory, findings).await?,
-            Edit::Restore => restore(write, session, memory).await?,
-            Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
-            Edit::Archive(archived) => archive(write, session, memory, *archived)?,
-        };
-        if before.is_archived() && memory.is_live() && !memory.is_archived() {
-            reinstate(write, &memory).await?;
-        }
-        if changed {
-            carry_summary(write, &before, &memory).await?;
-        }
-        let superseded = match edit {
-            Edit::Patch(patch) => supersede(write, caller, &memory, &patch.supersedes).await?,
-            _ => Vec::new(),
-        };
-        changed |= !superseded.is_empty();
-        if let Edit::Patch(patch) = edit
-            && let Some(evidence) = &patch.evidence
-        {
-            changed |= rest_on(write, session, &memory, evidence).await?;
-        }
-        let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
-        let corrected = before.is_live() && (says_other || !memory.is_live());
-        let is_restored = !before.is_live() && memory.is_live();
-        let is_back = is_restored || (is_out(&before) && !is_out(&memory));
-        let noted = notice.filter(|_| is_back && before.content == memory.content);
-        Ok(Edited { memory, changed, corrected, superseded, noted, home: before.body.scope })
-    }
 }
 
 /// The memory with the patch's fields. If a personal memory becomes one of a project and none is named, it goes to the

@@ -5,9 +5,14 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use crate::{Clock, Forgotten, Service, ServiceError, backup::BackupError, guard, history::Carried};
+use crate::{
+    Clock, Forgotten, Service, ServiceError,
+    backup::{BackupError, RestoreRequest, io_fault},
+    guard,
+    history::Carried,
+};
 use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId};
-use cerebro_store::{Decision, ForgottenText, Store, StoreError, Tombstone, Write};
+use cerebro_store::{ForgottenText, Store, StoreError, Tombstone};
 
 /// How many rows are read or written at once.
 const BATCH: usize = 500;
@@ -37,10 +42,9 @@ struct Noted {
 /// # Errors
 /// When the new database fails. If the replaced one cannot be read, there is nothing to copy.
 pub(super) async fn over(
-    replaced: &Path,
+    RestoreRequest { store_dir: replaced, index_dir, .. }: RestoreRequest<'_>,
     made: &Path,
     scratch: &Path,
-    index_dir: &Path,
     clock: Clock,
 ) -> Result<CarriedOver, BackupError> {
     let noted = match noted_in(replaced, clock).await {
@@ -53,11 +57,8 @@ pub(super) async fn over(
     if noted.tombstones.is_empty() && noted.history.is_empty() && noted.texts.is_empty() {
         return Ok(CarriedOver::default());
     }
-    let secret = guard::secret(index_dir).map_err(|source| BackupError::Folder {
-        verb: "read the key of tombstones beside",
-        path: index_dir.to_path_buf(),
-        source,
-    })?;
+    let secret =
+        guard::secret(index_dir).map_err(io_fault("read the key of tombstones beside", index_dir))?;
     let store = Store::open(made, clock, Box::new(|_| {})).await?.with_secret(&secret);
     let failed = |error: ServiceError| BackupError::NotForgotten(error.to_string());
     let service = Service::unindexed(store, made, scratch).map_err(failed)?;
@@ -109,10 +110,10 @@ async fn carried(service: &Service, noted: Noted) -> Result<CarriedOver, Service
         store.tombstones().take_over(some).await?;
     }
     for some in newer.history.chunks(BATCH) {
-        store.transact(&TakeOver { history: some, texts: &[] }).await?;
+        store.change(|write| write.put_history_tombstones(some.to_vec())).await?;
     }
     for some in newer.texts.chunks(BATCH) {
-        store.transact(&TakeOver { history: &[], texts: some }).await?;
+        store.change(|write| write.take_over_forgotten_texts(some.to_vec())).await?;
     }
     let forgotten = if newer.history.is_empty() && newer.texts.is_empty() {
         Forgotten::default()
@@ -127,25 +128,4 @@ async fn carried(service: &Service, noted: Noted) -> Result<CarriedOver, Service
         said_again.extend(store.tombstones().said_by(&live, &newer.tombstones));
     }
     Ok(CarriedOver { said_again, forgotten, is_unread: false })
-}
-
-/// Writes what another database of this home knows was forgotten.
-struct TakeOver<'a> {
-    history: &'a [HistoryTombstone],
-    texts: &'a [ForgottenText],
-}
-
-impl Decision for TakeOver<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        if !self.history.is_empty() {
-            write.put_history_tombstones(self.history.to_vec());
-        }
-        if !self.texts.is_empty() {
-            write.take_over_forgotten_texts(self.texts.to_vec());
-        }
-        Ok(())
-    }
 }

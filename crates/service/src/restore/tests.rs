@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    backup::{BackupRequest, Target},
+    backup::{BackupRequest, RestoreRequest, Target},
     distil::tests::{accepted, caller, distilled},
     use_cases::run,
     *,
@@ -42,7 +42,9 @@ fn what_rests_on_forgotten_evidence_goes_with_it_and_the_rest_stays() {
         service.close().await.unwrap();
 
         let (store, index) = (folder.join("store"), folder.join("index"));
-        let restored = restore(&file, folder, &store, &index, true, Timestamp::now, |_| {}).await.unwrap();
+        let request =
+            RestoreRequest { file: &file, home: folder, store_dir: &store, index_dir: &index, replace: true };
+        let restored = restore(request, Timestamp::now, |_| {}).await.unwrap();
         assert_eq!((restored.forgotten, restored.is_unread), (forgotten, false));
         assert_eq!(restored.said_again, []);
 

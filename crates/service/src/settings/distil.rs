@@ -81,15 +81,5 @@ impl DistilSettings {
     }
 }
 
-/// What distilling needs to know of the program.
-#[derive(Clone)]
-pub struct DistilOptions {
-    /// Reads the settings, which may have changed.
-    pub settings: Arc<dyn Fn() -> Result<DistilSettings, ProviderError> + Send + Sync>,
-}
-
-impl DistilOptions {
-    pub fn off() -> Self {
-        Self { settings: Arc::new(|| Ok(DistilSettings::default())) }
-    }
-}
+/// Reads the settings of distilling, which may have changed.
+pub type DistilReader = Arc<dyn Fn() -> Result<DistilSettings, ProviderError> + Send + Sync>;

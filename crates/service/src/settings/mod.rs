@@ -4,7 +4,7 @@ mod distil;
 mod models;
 
 pub(crate) use distil::MODEL_TABLE;
-pub use distil::{DistilOptions, DistilSettings, Review};
+pub use distil::{DistilReader, DistilSettings, Review};
 pub use models::{Embedding, InferenceSettings, Opener};
 
 use std::{

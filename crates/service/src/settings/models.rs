@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
-use super::DistilOptions;
+use super::{DistilReader, DistilSettings};
 use cerebro_core::pace::Budget;
 use cerebro_models::embed::Embedder;
 use cerebro_models::llm::Llm;
@@ -26,7 +26,7 @@ pub struct Embedding {
     /// The chat model that is asked how memories relate.
     pub inference: InferenceSettings,
     /// Whether past sessions are distilled, and by which model.
-    pub distil: DistilOptions,
+    pub distil: DistilReader,
 }
 
 impl Embedding {
@@ -38,7 +38,7 @@ impl Embedding {
             budget: Budget::default(),
             unload_after: None,
             inference: InferenceSettings::nobody(),
-            distil: DistilOptions::off(),
+            distil: Arc::new(|| Ok(DistilSettings::default())),
         }
     }
 }

@@ -5,7 +5,7 @@ use cerebro_ledger::{
     Mac, State, Status, Step, Work, claim, limits,
     work::{SESSION, UNTITLED, session_name},
 };
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_store::{StoredWork, Write};
 
 use super::{
     Actor, Appended, Happening, Target,
@@ -121,7 +121,7 @@ impl Journal {
         // Folded before the writer is taken. Under the writer, only the events that came in between are folded.
         self.fold_ahead(actor, &target, &prepared).await?;
         let decision = Append { journal: self, actor, target: &target, prepared: &prepared, must_hold };
-        let (appended, changed) = self.base.store.transact(&decision).await?;
+        let (appended, changed) = self.base.store.transact(|write| Box::pin(decision.decide(write))).await?;
         if let Some((id, state)) = changed {
             self.held.wrote(id, state, appended.recorded);
             if prepared.iter().any(Prepared::is_activity) {
@@ -187,12 +187,12 @@ struct Append<'a> {
     must_hold: bool,
 }
 
-impl Decision for Append<'_> {
+impl Append<'_> {
     /// The result, and the new state, if it changed.
-    type Output = (Appended, Option<(WorkId, State)>);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+    async fn decide(
+        &self,
+        write: &mut Write<'_>,
+    ) -> Result<(Appended, Option<(WorkId, State)>), ServiceError> {
         // Under the writer, so that nothing is forgotten between this and the commit.
         if self.is_of_forgotten_session(write).await? {
             return Ok((Appended::default(), None));

@@ -5,7 +5,7 @@ use cerebro_ledger::{
     State, Step, Work, limits,
     work::{SESSION, key_name},
 };
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_store::{StoredWork, Write};
 
 use super::{
     Actor, Appended, BeginWork, CloseWork, Happening, Target,
@@ -51,9 +51,10 @@ impl Journal {
         let begun = self.in_time_or_not(
             "beginning work",
             Box::pin(async move {
-                let decision =
-                    Begin { journal: &journal, actor: &actor, asked: &begin, kind: &kind, first: &first };
-                let (work, state) = journal.base.store.transact(&decision).await?;
+                let store = &journal.base.store;
+                let begun =
+                    store.transact(|write| Box::pin(journal.put_begun(write, &actor, &begin, &kind, &first)));
+                let (work, state) = begun.await?;
                 let is_new = state.is_some();
                 if let Some(state) = state {
                     journal.held.wrote(work.id, state, 1);
@@ -62,6 +63,32 @@ impl Journal {
             }),
         );
         begun.await
+    }
+
+    /// Writes a new piece of work, unless there is one of that key. Returns it, and its state if it is new.
+    async fn put_begun(
+        &self,
+        write: &mut Write<'_>,
+        actor: &Actor,
+        begin: &BeginWork,
+        kind: &str,
+        first: &Prepared,
+    ) -> Result<(Work, Option<State>), ServiceError> {
+        let project = begin.project.as_ref().unwrap_or(&actor.project);
+        let key = begin.key.as_deref().map(|key| line(key, limits::KEY_CHARS_MAX).to_string());
+        let name = key.as_ref().map(|key| key_name(&actor.owner, project, key));
+        if let Some(name) = &name
+            && let Some(stored) = write.store().works().by_name(name).await?
+        {
+            return Ok((stored.work, None));
+        }
+        let mut work = new_work(self, actor, kind, &begin.title, write.at());
+        work.project = project.clone();
+        work.key = key;
+        work.parent = begin.parent;
+        work.name = name;
+        let (work, state) = made(self, (work, State::default()), first, write);
+        Ok((work, Some(state)))
     }
 
     /// Forks a piece of work at an event of another one: it begins with the state after that event.
@@ -84,7 +111,7 @@ impl Journal {
             Box::pin(async move {
                 let fork =
                     Fork { journal: &journal, actor: &actor, from: &from, at, state: &state, first: &first };
-                let (work, state) = journal.base.store.transact(&fork).await?;
+                let (work, state) = journal.base.store.change(|write| fork.made(write)).await?;
                 journal.held.wrote(work.id, state, 1);
                 Ok(work)
             }),
@@ -143,39 +170,6 @@ pub(super) fn check_chars(field: &'static str, text: &str, max: usize) -> Result
     Ok(())
 }
 
-struct Begin<'a> {
-    journal: &'a Journal,
-    actor: &'a Actor,
-    asked: &'a BeginWork,
-    kind: &'a str,
-    first: &'a Prepared,
-}
-
-impl Decision for Begin<'_> {
-    /// The piece of work, and its state if it is new.
-    type Output = (Work, Option<State>);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
-        let Self { journal, actor, asked: begin, kind, first } = *self;
-        let project = begin.project.as_ref().unwrap_or(&actor.project);
-        let key = begin.key.as_deref().map(|key| line(key, limits::KEY_CHARS_MAX).to_string());
-        let name = key.as_ref().map(|key| key_name(&actor.owner, project, key));
-        if let Some(name) = &name
-            && let Some(stored) = write.store().works().by_name(name).await?
-        {
-            return Ok((stored.work, None));
-        }
-        let mut work = new_work(journal, actor, kind, &begin.title, write.at());
-        work.project = project.clone();
-        work.key = key;
-        work.parent = begin.parent;
-        work.name = name;
-        let (work, state) = made(journal, (work, State::default()), first, write);
-        Ok((work, Some(state)))
-    }
-}
-
 /// Writes a new piece of work, with the state that it begins with and its first event.
 fn made(
     journal: &Journal,
@@ -198,11 +192,8 @@ struct Fork<'a> {
     first: &'a Prepared,
 }
 
-impl Decision for Fork<'_> {
-    type Output = (Work, State);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+impl Fork<'_> {
+    fn made(&self, write: &mut Write<'_>) -> (Work, State) {
         let Self { journal, actor, from, at, state, first } = *self;
         let from = &from.work;
         // A session's piece of work is found by its session; a fork is not, so it is a task.
@@ -212,6 +203,6 @@ impl Decision for Fork<'_> {
         let mut work = new_work(journal, actor, kind, title, write.at());
         work.project = from.project.clone();
         work.forked_from = Some((from.id, at));
-        Ok(made(journal, (work, state.clone()), first, write))
+        made(journal, (work, state.clone()), first, write)
     }
 }

@@ -2,7 +2,7 @@
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::{IntentStanding, Repeat, State, Step, Work, claim, limits};
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 use super::{
     Actor, Appended, ClaimWork, Happening, IntentAnswer, WorkClaimed,
@@ -187,12 +187,36 @@ impl Journal {
     ) -> Result<(T, Work), ServiceError> {
         // Folded before the writer is taken. Under the writer, only the events that came in between are folded.
         self.state_of(&self.stored_work(owner, id).await?).await?;
-        let change = Change { journal: self, owner, id, make };
-        let (answer, work, state) = self.base.store.transact(&change).await?;
+        let store = &self.base.store;
+        let (answer, work, state) =
+            store.transact(|write| Box::pin(self.put_changed(write, owner, id, &make))).await?;
         if let Some(state) = state {
             self.held.wrote(*id, state, 1);
         }
         Ok((answer, work))
+    }
+
+    /// Changes an existing piece of work. Returns the result, the row, and the state if it is a new one.
+    async fn put_changed<T>(
+        &self,
+        write: &mut Write<'_>,
+        owner: &str,
+        id: &WorkId,
+        make: &(impl Fn(&mut Draft, Moments) -> Result<Changed<T>, ServiceError> + Sync),
+    ) -> Result<(T, Work, Option<State>), ServiceError> {
+        let stored = self.stored_work(owner, id).await?;
+        if stored.work.key_id != self.held.key_id {
+            return Err(foreign(id));
+        }
+        let state = self.state_of(&stored).await?;
+        let mut draft = Draft::of(&self.held, stored, state);
+        match make(&mut draft, (self.base.now(), write.at()))? {
+            Changed::Nothing(answer) => Ok((answer, draft.stored.work, None)),
+            Changed::Work(answer) => {
+                let (stored, state) = draft.finish(write);
+                Ok((answer, stored.work, Some(state)))
+            }
+        }
     }
 
     /// The piece of work that the actor claimed last, of those that it still holds and that are not closed.
@@ -268,38 +292,4 @@ enum Changed<T> {
     Nothing(T),
     /// The row changes, its events, or both.
     Work(T),
-}
-
-/// A change of an existing piece of work.
-struct Change<'a, F> {
-    journal: &'a Journal,
-    owner: &'a str,
-    id: &'a WorkId,
-    make: F,
-}
-
-impl<T: Send, F> Decision for Change<'_, F>
-where
-    F: Fn(&mut Draft, Moments) -> Result<Changed<T>, ServiceError> + Sync,
-{
-    /// The result, the row, and the state if it is a new one.
-    type Output = (T, Work, Option<State>);
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
-        let Self { journal, owner, id, make } = self;
-        let stored = journal.stored_work(owner, id).await?;
-        if stored.work.key_id != journal.held.key_id {
-            return Err(foreign(id));
-        }
-        let state = journal.state_of(&stored).await?;
-        let mut draft = Draft::of(&journal.held, stored, state);
-        match make(&mut draft, (journal.base.now(), write.at()))? {
-            Changed::Nothing(answer) => Ok((answer, draft.stored.work, None)),
-            Changed::Work(answer) => {
-                let (stored, state) = draft.finish(write);
-                Ok((answer, stored.work, Some(state)))
-            }
-        }
-    }
 }

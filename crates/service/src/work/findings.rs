@@ -6,7 +6,7 @@ use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Origin, Scope, Wor
 use cerebro_core::redact::redact_text;
 use cerebro_core::text;
 use cerebro_ledger::{Entry, Step};
-use cerebro_store::{Decision, Write};
+use cerebro_store::Write;
 
 use super::Actor;
 use crate::{Caller, DeleteOutcome, Door, Journal, SaveRequest, ServiceError, memories::Findings};
@@ -53,7 +53,7 @@ impl Journal {
                 Err(ServiceError::Corrected(_) | ServiceError::Invalid { .. }) => continue,
                 Err(error) => return Err(error),
             };
-            self.base.store.transact(&Tie { memory: &saved, work: id }).await?;
+            self.base.store.transact(|write| Box::pin(tie(write, &saved, id))).await?;
             taken.push(saved.id);
         }
         Ok(taken)
@@ -123,19 +123,9 @@ fn remembered(text: &str, work: &cerebro_ledger::Work) -> SaveRequest {
     }
 }
 
-struct Tie<'a> {
-    memory: &'a Memory,
-    work: &'a WorkId,
-}
-
-impl Decision for Tie<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        if !write.is_worked_in(&self.memory.id, self.work).await? {
-            write.link_to_work(EventKind::MemoryTied, self.memory, *self.work, None);
-        }
-        Ok(())
+async fn tie(write: &mut Write<'_>, memory: &Memory, work: &WorkId) -> Result<(), ServiceError> {
+    if !write.is_worked_in(&memory.id, work).await? {
+        write.link_to_work(EventKind::MemoryTied, memory, *work, None);
     }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use cerebro_core::domain::{HistoryTombstone, Run, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{ChainedEvent, Entry, Work};
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_store::{StoredWork, Write};
 
 use super::draft::{holds_json, unpacked};
 use crate::{
@@ -60,8 +60,10 @@ impl Journal {
         buried.extend(untitled.then_some(thing.tombstone));
         let purged = buried.len();
         if purged > 0 && run == Run::Real {
-            let purge = PurgeEvents { work: &work.id, numbers: &numbers, untitled, buried: &buried };
-            self.base.store.transact(&purge).await?;
+            let store = &self.base.store;
+            let purging =
+                store.transact(|write| Box::pin(purge(write, &work.id, &numbers, untitled, &buried)));
+            purging.await?;
         }
         Ok(purged)
     }
@@ -94,27 +96,22 @@ fn thing(work: &Work, at: Timestamp, tombstone: HistoryTombstone) -> Thing<'_> {
     Thing { session, project: &work.project, at, reported, tombstone }
 }
 
-struct PurgeEvents<'a> {
-    work: &'a WorkId,
-    numbers: &'a [u64],
+/// Removes the texts of some events of a piece of work, and its title if it becomes `untitled`. `buried` are the tombstones of
+/// what is removed.
+async fn purge(
+    write: &mut Write<'_>,
+    work: &WorkId,
+    numbers: &[u64],
     untitled: bool,
-    /// The tombstones of what is purged.
-    buried: &'a [HistoryTombstone],
-}
-
-impl Decision for PurgeEvents<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        if let Some(mut stored) = write.work(self.work).await? {
-            if self.untitled {
-                stored.work.title = RedactedText::default();
-            }
-            let forks = write.store().checkpoints().forks().await?;
-            write.purge_texts(&stored, self.numbers, &forks);
-            write.put_history_tombstones(self.buried.to_vec());
+    buried: &[HistoryTombstone],
+) -> Result<(), ServiceError> {
+    if let Some(mut stored) = write.work(work).await? {
+        if untitled {
+            stored.work.title = RedactedText::default();
         }
-        Ok(())
+        let forks = write.store().checkpoints().forks().await?;
+        write.purge_texts(&stored, numbers, &forks);
+        write.put_history_tombstones(buried.to_vec());
     }
+    Ok(())
 }

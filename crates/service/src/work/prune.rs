@@ -3,7 +3,7 @@
 use cerebro_core::domain::Timestamp;
 use cerebro_core::redact::RedactedText;
 use cerebro_ledger::{Work, is_of_key, seal::Leaf};
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_store::{StoredWork, Write};
 
 use super::{PrunedWork, Retention};
 use crate::{Journal, ServiceError};
@@ -48,7 +48,7 @@ impl Journal {
                 break;
             }
             dropped += ids.len() as u64;
-            self.base.store.transact(&Drop { ids: &ids }).await?;
+            self.base.store.change(|write| write.drop_artifacts(ids.clone())).await?;
         }
         Ok(dropped)
     }
@@ -91,7 +91,8 @@ impl Journal {
                 let numbers: Vec<u64> =
                     kept.iter().filter(|kept| kept.body.is_some()).map(|kept| kept.seq).collect();
                 texts += numbers.len() as u64;
-                self.base.store.transact(&Purge { stored: &stored, numbers: &numbers }).await?;
+                let store = &self.base.store;
+                store.transact(|write| Box::pin(purge_closed(write, &stored, &numbers))).await?;
                 self.held.forget();
             }
         }
@@ -104,39 +105,13 @@ fn before(now: Timestamp, age: std::time::Duration) -> Timestamp {
     now.checked_sub(age).unwrap_or(Timestamp::MIN)
 }
 
-struct Purge<'a> {
-    stored: &'a StoredWork,
-    numbers: &'a [u64],
-}
-
-impl Decision for Purge<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        let Some(mut stored) = write.store().works().by_id(&self.stored.work.id).await? else {
-            return Ok(());
-        };
-        // Somebody has resumed it, so it is no longer closed.
-        if stored.work.seq == self.stored.work.seq {
-            let forks = write.store().checkpoints().forks().await?;
-            stored.work.title = RedactedText::default();
-            write.purge_texts(&stored, self.numbers, &forks);
-        }
-        Ok(())
+/// Removes the texts of some events of a piece of work, unless somebody has resumed it since it was read.
+async fn purge_closed(write: &mut Write<'_>, read: &StoredWork, numbers: &[u64]) -> Result<(), ServiceError> {
+    let Some(mut stored) = write.store().works().by_id(&read.work.id).await? else { return Ok(()) };
+    if stored.work.seq == read.work.seq {
+        let forks = write.store().checkpoints().forks().await?;
+        stored.work.title = RedactedText::default();
+        write.purge_texts(&stored, numbers, &forks);
     }
-}
-
-struct Drop<'a> {
-    ids: &'a [String],
-}
-
-impl Decision for Drop<'_> {
-    type Output = ();
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
-        write.drop_artifacts(self.ids.to_vec());
-        Ok(())
-    }
+    Ok(())
 }

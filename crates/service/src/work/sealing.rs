@@ -8,7 +8,7 @@ use cerebro_ledger::{
     Status, Work, continues,
     seal::{Leaf, Log, Seal, verifier},
 };
-use cerebro_store::{Decision, StoredWork, Write};
+use cerebro_store::{StoredWork, Write};
 
 use super::{Actor, WorkHead, WorkProof, keys::Keyring, verifying::readable};
 use crate::{Journal, ServiceError, lock};
@@ -33,46 +33,35 @@ pub(super) struct Sealed {
     pub public: [u8; 32],
 }
 
-/// A piece of work that is about to be sealed.
-struct Sealing<'a> {
-    seal: &'a Seal,
-    leaves: &'a [Leaf],
-}
-
-impl Decision for Sealing<'_> {
-    /// Whether it was done. Nothing is pruned that has changed since it was examined.
-    type Output = bool;
-    type Error = ServiceError;
-
-    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let ids: Vec<WorkId> = self.leaves.iter().map(|leaf| leaf.work).collect();
-        let mut works = write.store().works().by_ids(&ids).await?;
-        let of = |stored: &StoredWork| self.leaves.iter().find(|leaf| leaf.work == stored.work.id);
-        let is_as_seen = |stored: &StoredWork| {
-            let work = &stored.work;
-            of(stored)
-                .is_none_or(|leaf| !leaf.pruned || (leaf.seq == work.seq && work.status == Status::Closed))
-        };
-        if !works.iter().all(is_as_seen) {
-            return Ok(false);
-        }
-        let mut gone = Vec::new();
-        works.retain_mut(|stored| {
-            let leaf = of(stored);
-            stored.sealed = leaf.map_or(stored.sealed, |leaf| leaf.seq);
-            let is_pruned = leaf.is_some_and(|leaf| leaf.pruned);
-            if is_pruned {
-                gone.push(stored.clone());
-            }
-            !is_pruned
-        });
-        write.seal_works(self.seal, works);
-        let forks = if gone.is_empty() { Vec::new() } else { write.store().checkpoints().forks().await? };
-        for stored in &gone {
-            write.prune_work(stored, &forks);
-        }
-        Ok(true)
+/// Seals pieces of work, and removes those that are to be pruned. Returns whether it was done: nothing is pruned that has
+/// changed since it was examined.
+async fn put_seal(write: &mut Write<'_>, seal: &Seal, leaves: &[Leaf]) -> Result<bool, ServiceError> {
+    let ids: Vec<WorkId> = leaves.iter().map(|leaf| leaf.work).collect();
+    let mut works = write.store().works().by_ids(&ids).await?;
+    let of = |stored: &StoredWork| leaves.iter().find(|leaf| leaf.work == stored.work.id);
+    let is_as_seen = |stored: &StoredWork| {
+        let work = &stored.work;
+        of(stored).is_none_or(|leaf| !leaf.pruned || (leaf.seq == work.seq && work.status == Status::Closed))
+    };
+    if !works.iter().all(is_as_seen) {
+        return Ok(false);
     }
+    let mut gone = Vec::new();
+    works.retain_mut(|stored| {
+        let leaf = of(stored);
+        stored.sealed = leaf.map_or(stored.sealed, |leaf| leaf.seq);
+        let is_pruned = leaf.is_some_and(|leaf| leaf.pruned);
+        if is_pruned {
+            gone.push(stored.clone());
+        }
+        !is_pruned
+    });
+    write.seal_works(seal, works);
+    let forks = if gone.is_empty() { Vec::new() } else { write.store().checkpoints().forks().await? };
+    for stored in &gone {
+        write.prune_work(stored, &forks);
+    }
+    Ok(true)
 }
 
 impl Journal {
@@ -200,8 +189,7 @@ impl Journal {
             let texts = leaves.iter().map(Leaf::text).collect();
             (sealed.log.seal(keyring.origin(), texts, epoch, &key, next), key.public())
         };
-        let decision = Sealing { seal: &seal, leaves: &leaves };
-        let done = self.base.store.transact(&decision).await;
+        let done = self.base.store.transact(|write| Box::pin(put_seal(write, &seal, &leaves))).await;
         if !matches!(done, Ok(true)) {
             // The tree in memory is ahead of the store.
             *slot = None;

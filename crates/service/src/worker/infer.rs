@@ -29,10 +29,16 @@ impl RelationInference {
     }
 }
 
+/// A memory, and the claims that the model made about it, until they are stored.
+pub(crate) struct Task {
+    memory: Memory,
+    claims: Option<Claims>,
+}
+
 impl JobHandler for RelationInference {
     const KIND: JobKind = JobKind::InferRelations;
     const NAME: &'static str = "relation inference";
-    type Task = Memory;
+    type Task = Task;
 
     async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
         let opened = asking::open(&self.worker.vectors.embedding().inference);
@@ -40,24 +46,29 @@ impl JobHandler for RelationInference {
     }
 
     async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
-        let Worker { vectors, spending, .. } = &self.worker;
-        asking::paid_for(&vectors.embedding().inference, spending, self.llm.as_ref()).await
+        let Some(llm) = &self.llm else { return Ok(Readiness::Again) };
+        self.worker.payer(llm).readiness().await
     }
 
-    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Memory>>, ServiceError> {
-        cx.live_memories(jobs).await
+    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
+        let task = |memory| Task { memory, claims: None };
+        Ok(cx.live_memories(jobs).await?.into_iter().map(|memory| memory.map(task)).collect())
     }
 
     async fn step(
         &mut self,
-        leased: &mut VecDeque<Leased<Memory>>,
+        leased: &mut VecDeque<Leased<Task>>,
         cx: &mut Context,
     ) -> Result<Step, JobError> {
-        let (Some(Leased { job, task: memory }), Some(llm)) = (leased.front(), &self.llm) else {
+        let (Some(Leased { job, task }), Some(llm)) = (leased.front_mut(), &self.llm) else {
             return Ok(Step::Void);
         };
-        self.worker.infer_relations(memory, llm).await?;
-        cx.answered();
+        let Some(claims) = &task.claims else {
+            task.claims = Some(self.worker.ask_for_claims(&task.memory, llm).await?);
+            cx.answered();
+            return Ok(Step::More);
+        };
+        self.worker.keep(&task.memory, llm, claims).await?;
         cx.end(job).await?;
         Ok(Step::Done)
     }
@@ -86,21 +97,22 @@ impl Worker {
         Ok(())
     }
 
-    /// Asks a model how a memory relates to similar ones, and stores the claims that pass the check.
+    fn payer(&self, llm: &Llm) -> Payer<'_> {
+        Payer::of_relations(&self.spending, llm, self.vectors.embedding().inference.budget)
+    }
+
+    /// Asks a model how a memory relates to similar ones. Returns the claims that pass the check.
     ///
     /// # Errors
     /// The provider's, or a failing store. An answer that does not fit the schema, even after its correction, is a
     /// refusal.
-    async fn infer_relations(&self, memory: &Memory, llm: &Llm) -> Result<(), JobError> {
+    async fn ask_for_claims(&self, memory: &Memory, llm: &Llm) -> Result<Claims, JobError> {
         let candidates = self.claim_candidates(memory).await?;
         let schema = claim::schema(candidates.len());
         let text = claim::question(memory, &candidates);
         let question = Question { instructions: INSTRUCTIONS, text, schema: &schema };
-        let budget = self.vectors.embedding().inference.budget;
-        let payer = Payer::of_relations(&self.spending, llm, budget);
         let read = |answer: &serde_json::Value| claim::read(answer, memory, &candidates);
-        let claims = asking::ask(llm, question, &payer, read).await?;
-        Ok(self.keep(memory, llm, &claims).await?)
+        asking::ask(llm, question, &self.payer(llm), read).await
     }
 
     async fn keep(&self, memory: &Memory, llm: &Llm, claims: &Claims) -> Result<(), ServiceError> {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::*;
 use crate::{
     ModelState,
-    tests::{change, memory, open, put, run, with_store},
+    tests::{memory, open, put, run, with_store},
 };
 use cerebro_core::domain::{Memory, SessionId};
 
 async fn save(store: &Store, memory: &Memory) {
-    change(store, |write| write.create_memory(memory)).await.unwrap();
+    store.change(|write| write.create_memory(memory)).await.unwrap();
 }
 
 fn later(seconds: u64) -> Timestamp {
@@ -131,7 +131,7 @@ fn vectors_are_packed_again_except_those_that_changed_meanwhile() {
         store.engine().unwrap().script("test", clear, surrealdb::types::Variables::new()).await.unwrap();
         let session = SessionId::parse("test").unwrap();
         let deleted = Memory { version: 1, deleted_at: Some(Timestamp::now()), ..gone.clone() };
-        change(store, |write| write.delete_memory(&deleted, &session)).await.unwrap();
+        store.change(|write| write.delete_memory(&deleted, &session)).await.unwrap();
         store.vectors().pack(&model, &kept.scope, &read).await.unwrap();
         assert_eq!(places(store, &model, &kept.scope).await, [(kept.id, 0)]);
         store.models().drop_with_vectors(&model).await.unwrap();
@@ -256,12 +256,12 @@ fn vectors_go_and_move_with_their_memories() {
         let other = Scope::Project(Project::parse("other").unwrap());
         let mut moved = Memory { version: 1, ..stays.clone() };
         moved.scope = other.clone();
-        change(store, |write| write.merge_memory(&moved)).await.unwrap();
+        store.change(|write| write.merge_memory(&moved)).await.unwrap();
         assert_eq!(places(store, &model, &other).await, [(stays.id, 0)]);
         goes.version = 1;
         goes.deleted_at = Some(Timestamp::now());
         let session = SessionId::parse("test").unwrap();
-        change(store, |write| write.delete_memory(&goes, &session)).await.unwrap();
+        store.change(|write| write.delete_memory(&goes, &session)).await.unwrap();
         assert!(places(store, &model, &goes.scope).await.is_empty());
         let near = store.vectors().nearest(&model, None, &[1.0; 3]).await.unwrap();
         assert_eq!(near.len(), 1, "the graph forgets too");

@@ -11,7 +11,7 @@ use super::{folder, renew, settings, write};
 use crate::cli::error::{Error, Result};
 use crate::home::Home;
 use cerebro_models::embed::hub::{HubModel, Overrides, SCHEME};
-use cerebro_models::embed::install::{self, Found};
+use cerebro_models::embed::install::{self, Found, Installer};
 use cerebro_models::embed::{Addresses, HUB, INDEX, Pooling, Provider, catalogue};
 
 /// Install a model on this machine, with ONNX Runtime, which runs it
@@ -89,24 +89,14 @@ const OFFLINE: &str = "with `--from DIR`, the model's files are taken from a fol
 
 pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Result<Outcome> {
     let folder = folder(home);
-    let library = args.runtime_from.as_deref();
+    let installer = Installer { folder: &folder, library: args.runtime_from.as_deref() };
     warn_of_native_code(context, &args);
     let manifest = match (&args.from, wanted_of_hub(&args)?) {
-        (Some(dir), _) => {
-            install::from_folder(&folder, &args.name, dir, args.description.overrides().or_usual(), library)?
-        }
+        (Some(dir), _) => installer.from_folder(&args.name, dir, args.description.overrides().or_usual())?,
         (None, Some((name, wanted, overrides))) => {
             let progress = context.output.progress(None, "{msg} {bytes}, {bytes_per_sec}");
             let mut watch = |name: &str, count: u64| advance(&progress, name, count);
-            let done = install::from_hub(
-                &folder,
-                &name,
-                &wanted,
-                overrides,
-                (args.addresses(), library),
-                &mut watch,
-            )
-            .await;
+            let done = installer.from_hub(&name, &wanted, overrides, args.addresses(), &mut watch).await;
             progress.finish_and_clear();
             done.map_err(|fault| Error::from(fault).hint(OFFLINE))?
         }
@@ -126,7 +116,7 @@ pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
                 "{msg} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}",
             );
             let mut watch = |name: &str, count: u64| advance(&progress, name, count);
-            let done = install::from_network(&folder, listing, args.addresses(), library, &mut watch).await;
+            let done = installer.from_network(listing, args.addresses(), &mut watch).await;
             progress.finish_and_clear();
             done.map_err(|fault| Error::from(fault).hint(OFFLINE))?
         }

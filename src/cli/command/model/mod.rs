@@ -171,7 +171,7 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
             });
         }
     }
-    let answer = json!({ "models": models, "provider": settings.provider.name() });
+    let answer = json!({ "models": models, "provider": settings.provider.as_str() });
     context.output.json(&answer)?;
     context.output.table(&Table::of(MODELS, &models), "no models")?;
     Ok(Outcome::Done)
@@ -180,7 +180,7 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
 async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<Outcome> {
     let folder = folder(home);
     let mut wanted = settings(home)?;
-    match Provider::named(&args.name) {
+    match Provider::parse(&args.name) {
         Some(Provider::Local) | None => {
             wanted.provider = Provider::Local;
             wanted.model = if args.name == "local" { String::new() } else { args.name.clone() };
@@ -194,7 +194,7 @@ async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<
                 args.model.clone().or_else(|| (wanted.provider == provider).then(|| wanted.model.clone()));
             wanted.provider = provider;
             wanted.model = model.filter(|model| !model.is_empty()).ok_or_else(|| {
-                Error::usage(format!("say which model of {}: --model NAME", provider.name()))
+                Error::usage(format!("say which model of {}: --model NAME", provider.as_str()))
             })?;
             // The dimension of another model does not apply.
             wanted.dimension = 0;
@@ -209,7 +209,7 @@ async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<
     renew(context, home).await?;
     let model = opened.map(|it| it.model().clone());
     let answer = json!({
-        "provider": wanted.provider.name(),
+        "provider": wanted.provider.as_str(),
         "model": model.as_ref().map(|model| &model.name),
         "dimension": model.as_ref().map(|model| model.dimension),
     });
@@ -243,7 +243,7 @@ fn keys(settings: &Settings, args: &UseArgs) -> Vec<(&'static str, Option<Settin
     let text = |text: &str| (!text.is_empty()).then(|| Setting::from(text));
     let dimension = i64::try_from(settings.dimension).ok().filter(|it| *it > 0).map(Setting::from);
     let mut keys = vec![
-        ("provider", Some(settings.provider.name().into())),
+        ("provider", Some(settings.provider.as_str().into())),
         ("model", text(&settings.model)),
         ("dimension", dimension),
     ];

@@ -35,7 +35,6 @@ impl<F> Scripted<F> {
 impl<F: FnMut(&mut bool) -> Result<Step, JobError> + Send + 'static> JobHandler for Scripted<F> {
     const KIND: JobKind = JobKind::Embed;
     const NAME: &'static str = "a test";
-    const KEEPS_ANSWERS: bool = true;
     type Task = bool;
 
     async fn open(&mut self, _cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
@@ -100,6 +99,28 @@ fn what_a_provider_answered_is_kept_while_the_store_fails() {
         .await;
         assert_eq!(asked.load(Ordering::SeqCst), 1);
         assert_eq!(service.worker.job_counts().await.unwrap().0.depth(), 0);
+    });
+}
+
+#[test]
+fn what_can_never_be_stored_is_given_up_without_its_text() {
+    with_service(Settings::default(), Timestamp::now, async |service| {
+        for title in ["One", "The other"] {
+            save(&service, title).await;
+        }
+        let mut is_first = true;
+        one_done(&service, move |_| {
+            if std::mem::take(&mut is_first) {
+                return Err(
+                    ServiceError::invalid("title", "a text", "it must have 1 to 200 characters").into()
+                );
+            }
+            Ok(Step::Done)
+        })
+        .await;
+        let dead = service.worker.jobs(JobState::Dead, 9).await.unwrap();
+        let errors: Vec<&str> = dead.iter().filter_map(|job| job.error.as_deref()).collect();
+        assert_eq!(errors, ["title: it must have 1 to 200 characters"]);
     });
 }
 

@@ -289,7 +289,14 @@ async fn backed_up(service: Service, folder: &Path) {
     let path = service.backups.back_up(request).await.unwrap().path;
     service.close().await.unwrap();
     let (store, index) = (folder.join("store"), folder.join("index"));
-    crate::restore(&path, folder, &store, &index, true, clock, |_| {}).await.unwrap();
+    let request = backup::RestoreRequest {
+        file: &path,
+        home: folder,
+        store_dir: &store,
+        index_dir: &index,
+        replace: true,
+    };
+    crate::restore(request, clock, |_| {}).await.unwrap();
 }
 
 impl StateMachineTest for Journal {

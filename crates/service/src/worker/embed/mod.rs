@@ -121,7 +121,6 @@ impl JobHandler for Embed {
     const KIND: JobKind = JobKind::Embed;
     const NAME: &'static str = "embedding";
     const GIVES_WAY: bool = true;
-    const KEEPS_ANSWERS: bool = true;
     type Task = Task;
 
     async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
