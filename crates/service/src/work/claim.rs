@@ -121,9 +121,7 @@ impl Journal {
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a key that nothing was begun under.
     pub async fn confirm(&self, actor: &Actor, id: &WorkId, key: &str) -> Result<Appended, ServiceError> {
-        let key = line(key, limits::KEY_CHARS_MAX).to_string();
-        let step = Step::Confirmed { key: key.clone() };
-        self.end_effect(actor, id, &key, IntentStanding::Confirmed, step).await
+        self.end_effect(actor, id, key, IntentStanding::Confirmed, |key| Step::Confirmed { key }).await
     }
 
     /// Records that an effect did not take place.
@@ -137,9 +135,8 @@ impl Journal {
         key: &str,
         text: Option<&str>,
     ) -> Result<Appended, ServiceError> {
-        let key = line(key, limits::KEY_CHARS_MAX).to_string();
-        let step = Step::Refuted { key: key.clone(), text: text.map(str::to_owned) };
-        self.end_effect(actor, id, &key, IntentStanding::Refuted, step).await
+        let refuted = |key| Step::Refuted { key, text: text.map(str::to_owned) };
+        self.end_effect(actor, id, key, IntentStanding::Refuted, refuted).await
     }
 
     async fn end_effect(
@@ -148,19 +145,20 @@ impl Journal {
         id: &WorkId,
         key: &str,
         wanted: IntentStanding,
-        step: Step,
+        step: impl FnOnce(String) -> Step + Send,
     ) -> Result<Appended, ServiceError> {
         self.needs_journal()?;
+        let key = line(key, limits::KEY_CHARS_MAX).to_string();
         let stored = self.stored_work(&actor.owner, id).await?;
         let state = self.state_of(&stored).await?;
-        match state.intent(key).map(|intent| intent.standing) {
-            Some(IntentStanding::Open) => self.work_must_append(actor, id, Happening::from(step)).await,
+        match state.intent(&key).map(|intent| intent.standing) {
+            Some(IntentStanding::Open) => self.work_must_append(actor, id, Happening::from(step(key))).await,
             Some(standing) if standing == wanted => {
                 let seq = stored.work.seq;
                 Ok(Appended { work: Some(*id), seq, repeated: 1, ..Appended::default() })
             }
-            Some(_) => Err(ServiceError::invalid("key", key, "it was said before to have ended otherwise")),
-            None => Err(ServiceError::invalid("key", key, "nothing was begun under it; say `intent` first")),
+            Some(_) => Err(ServiceError::invalid("key", &key, "it was said before to have ended otherwise")),
+            None => Err(ServiceError::invalid("key", &key, "nothing was begun under it; say `intent` first")),
         }
     }
 
