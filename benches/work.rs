@@ -36,6 +36,10 @@ use reference::BareLog;
 use stats::{median, percentile};
 use table::{Row, Target};
 
+/// The program's heap: what is measured in this process must cost what it costs there.
+#[global_allocator]
+static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// How many events are recorded one by one through a client, each together with a bare write.
 const NOTES: usize = 500;
 /// How many hooks are run.
@@ -73,6 +77,9 @@ impl Report {
 }
 
 fn main() -> Result<()> {
+    // As in the program: where nothing reads spans, the database puts the text of each key into them all the same.
+    let shown = tracing_subscriber::filter::LevelFilter::WARN;
+    tracing_subscriber::fmt().with_max_level(shown).with_writer(std::io::stderr).init();
     let events = std::env::var("EVENTS").map_or(Ok(100_000), |text| text.parse());
     let events = events.context("EVENTS is the number of events, such as 5000")?;
     let mut report = Report::default();
