@@ -406,8 +406,7 @@ pub(super) async fn verify(call: &mut Call) -> AnswerTo<of::WorkVerify> {
 }
 
 pub(super) async fn head(call: &mut Call) -> AnswerTo<of::WorkHead> {
-    let head = call.service.journal.head().await?;
-    Ok(work::Head { size: head.size, root: head.root.into(), note: head.note.map(Text::from) })
+    Ok(call.service.journal.head().await?)
 }
 
 pub(super) async fn prove(call: &mut Call) -> AnswerTo<of::WorkProve> {

@@ -539,9 +539,9 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
 async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
     let answer = context.answer_patiently(Request::new(of::WorkHead)).await?;
     match answer.note.as_ref().filter(|_| as_note) {
-        Some(note) => context.output.text(note.raw())?,
+        Some(note) => context.output.text(note)?,
         None if as_note => context.output.note("nothing is sealed yet"),
-        None => context.output.text(&format!("{} {}", answer.size, answer.root.raw()))?,
+        None => context.output.text(&format!("{} {}", answer.size, answer.root))?,
     }
     Ok(Outcome::Done)
 }

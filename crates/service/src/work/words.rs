@@ -221,8 +221,8 @@ pub struct WorkFinding {
     pub finding: Finding,
 }
 
-/// The head of the journal: what is written down outside as a witness.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The head of the journal, as it is answered: what is written down outside as a witness.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkHead {
     /// How many leaves the tree of all seals has.
     pub size: u64,
