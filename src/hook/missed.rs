@@ -86,10 +86,9 @@ pub fn take(home: &Path, session: &str) -> Vec<Missed> {
     let files = fs::read_dir(home.join(FOLDER)).into_iter().flatten().flatten().map(|entry| entry.path());
     let missed = |file: PathBuf| {
         let mut taken = File::open(&file).ok().filter(|taken| taken.try_lock().is_ok())?;
-        let mut text = String::new();
-        // What is no text is no line.
-        let _ = taken.read_to_string(&mut text);
-        Some(Missed { text, file })
+        let mut bytes = Vec::new();
+        taken.read_to_end(&mut bytes).ok()?;
+        Some(Missed { text: String::from_utf8_lossy(&bytes).into_owned(), file })
     };
     files.filter(is_taken).filter_map(missed).collect()
 }
@@ -243,7 +242,7 @@ mod tests {
         fs::write(path_of(home, "s1"), &long).unwrap();
         note(home, "s1", at(1), None).unwrap();
         assert_eq!(fs::metadata(path_of(home, "s1")).unwrap().len(), FILE_BYTES_MAX);
-        fs::write(path_of(home, "s"), "nonsense\n").unwrap();
-        assert_eq!(gaps(home), []);
+        fs::write(path_of(home, "s"), b"nonsense\n\xff\n5000\n").unwrap();
+        assert!(matches!(gaps(home)[0].steps[..], [Step::Gap { count: Some(1), .. }]));
     }
 }
