@@ -151,14 +151,7 @@ fn event(entry: &Entry) -> work::Event {
 
 /// The filter for pieces of work.
 pub(super) fn filter(call: &mut Call) -> Result<WorkFilter, ArgumentError> {
-    let filters = [
-        ("open", WorkFilter::Open),
-        ("free", WorkFilter::Free),
-        ("waiting", WorkFilter::Waiting),
-        ("stale", WorkFilter::Stale),
-        ("closed", WorkFilter::Closed),
-        ("all", WorkFilter::All),
-    ];
+    let filters = WorkFilter::ALL.map(|filter| (filter.as_str(), filter));
     Ok(call.arguments.choice("state", &filters)?.unwrap_or_default())
 }
 

@@ -106,20 +106,22 @@ pub struct WorkQuery {
     pub limit: usize,
 }
 
-/// See [`WorkQuery`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WorkFilter {
-    /// All that is not closed.
-    #[default]
-    Open,
-    /// Open, and nobody holds it.
-    Free,
-    /// A gate or a block keeps it from going on.
-    Waiting,
-    /// Open, and something is wrong with it: [`ListedWork::stale`] says what.
-    Stale,
-    Closed,
-    All,
+named! {
+    /// See [`WorkQuery`].
+    #[derive(Default)]
+    pub enum WorkFilter {
+        /// All that is not closed.
+        #[default]
+        Open = "open",
+        /// Open, and nobody holds it.
+        Free = "free",
+        /// A gate or a block keeps it from going on.
+        Waiting = "waiting",
+        /// Open, and something is wrong with it: [`ListedWork::stale`] says what.
+        Stale = "stale",
+        Closed = "closed",
+        All = "all",
+    }
 }
 
 named! {
