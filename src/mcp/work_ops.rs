@@ -24,8 +24,8 @@ use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::limits::{ANCHORS_MAX, HINT_BYTES, HINT_BYTES_RANGE};
 use cerebro_ledger::{Entry, IntentState, Outcome, Status, Work, World};
 use cerebro_service::work::{
-    Actor, ClaimWork, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Stale, WORKS_LISTED_MAX, WorkFilter,
-    WorkFinding, WorkQuery,
+    Actor, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Stale, WORKS_LISTED_MAX, WorkFilter, WorkFinding,
+    WorkQuery,
 };
 use cerebro_service::{Retention, ServiceError};
 
@@ -252,7 +252,7 @@ pub(super) async fn resumed(
 pub(super) async fn claim(call: &mut Call) -> AnswerTo<of::WorkClaim> {
     let id = named(call).await?;
     let takeover = call.arguments.flag(&["takeover"])?;
-    let claimed = call.service.journal.claim(&person(call), &id, ClaimWork { lease: None, takeover }).await?;
+    let claimed = call.service.journal.claim(&person(call), &id, takeover).await?;
     Ok(work::Claimed {
         work: id.as_str().into(),
         held: claimed.held,

@@ -154,7 +154,6 @@ pub struct ShownWork {
 /// A claim that was made or renewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkClaimed {
-    pub work: WorkId,
     /// Whether the actor holds it now.
     pub held: bool,
     /// Who does, if not.
@@ -163,24 +162,15 @@ pub struct WorkClaimed {
     pub until: Timestamp,
 }
 
-/// What is wanted of a claim.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ClaimWork {
-    /// How long it holds without activity.
-    pub lease: Option<Duration>,
-    /// Take it from a holder whose lease still runs.
-    pub takeover: bool,
-}
-
 /// The result of an intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentAnswer {
     /// It is recorded. Try the effect, then confirm or refute it.
-    GoAhead { work: WorkId, seq: u64 },
+    GoAhead { seq: u64 },
     /// It was begun before and its outcome is unknown; `repeat` says what to do.
-    Unknown { work: WorkId, seq: u64, repeat: Repeat },
+    Unknown { seq: u64, repeat: Repeat },
     /// It took place before: do not do it again.
-    Confirmed { work: WorkId, seq: u64 },
+    Confirmed { seq: u64 },
 }
 
 /// What to do with a piece of work.
