@@ -75,7 +75,6 @@ async fn begun(call: &mut Call) -> Answer {
         key: arguments.text("key")?,
         parent: arguments.work_id("parent")?,
         project: arguments.target_project()?,
-        ..BeginWork::default()
     };
     if begin.title.chars().count() > TITLE_CHARS_MAX {
         let problem = format!("it must have 1 to {TITLE_CHARS_MAX} characters");

@@ -83,8 +83,6 @@ pub struct Appended {
 /// How a piece of work begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BeginWork {
-    /// `task` if none is given.
-    pub kind: Option<String>,
     pub title: String,
     pub goal: Option<String>,
     pub steps: Vec<String>,
@@ -92,7 +90,6 @@ pub struct BeginWork {
     pub key: Option<String>,
     pub parent: Option<WorkId>,
     pub project: Option<Project>,
-    pub commit: Option<String>,
 }
 
 /// Which pieces of work are listed.
