@@ -283,8 +283,6 @@ pub struct CloseWork {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     pub open: usize,
-    /// A gate or a block keeps them from going on.
-    pub waiting: usize,
     /// The connection of their agent went away without an end.
     pub lost: usize,
     /// The lease of their holder ended.
