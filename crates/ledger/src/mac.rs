@@ -10,8 +10,8 @@ pub struct Mac(pub [u8; 32]);
 
 impl Mac {
     /// Reads one in hex.
-    pub fn parse(text: &str) -> Option<Self> {
-        crate::seal::unhex(text).map(Self)
+    pub fn parse(hex: &str) -> Option<Self> {
+        text::unhex(hex)?.try_into().ok().map(Self)
     }
 
     pub fn hex(&self) -> String {
