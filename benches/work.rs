@@ -21,6 +21,10 @@ use harness::reference::BareLog;
 use harness::stats::{median, percentile};
 use harness::table::{self, Report, Target};
 
+/// The program's heap: what is measured in this process must cost what it costs there.
+#[global_allocator]
+static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// How many events are recorded one by one through a client, each together with a bare write.
 const NOTES: usize = 500;
 /// How many hooks are run.
@@ -36,6 +40,9 @@ const EVENT_PAUSE: Duration = Duration::from_millis(200);
 const STARTS: usize = 5;
 
 fn main() -> Result<()> {
+    // As in the program: where nothing reads spans, the database puts the text of each key into them all the same.
+    let shown = tracing_subscriber::filter::LevelFilter::WARN;
+    tracing_subscriber::fmt().with_max_level(shown).with_writer(std::io::stderr).init();
     let events = number("EVENTS", 100_000)?;
     let mut report = Report::default();
     let home = Home::new()?;

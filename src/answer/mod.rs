@@ -151,7 +151,7 @@ answers! {
     WorkExport => work::Exported;
     WorkPrune => work::PrunedWork;
     WorkVerify => work::Verified;
-    WorkHead => work::Head;
+    WorkHead => work::WorkHead;
     WorkProve => work::Proved;
     WorkClaim => work::Claimed;
     WorkRelease => work::Released;

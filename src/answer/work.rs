@@ -1,7 +1,7 @@
 //! The answers about the journal of work.
 
 use cerebro_ledger::State;
-pub use cerebro_service::work::{PrunedWork, WorkProof};
+pub use cerebro_service::work::{PrunedWork, WorkHead, WorkProof};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -147,15 +147,6 @@ pub struct Finding {
     pub work: Option<Text>,
     pub finding: Text,
     pub detail: Text,
-}
-
-/// `op_work_head`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Head {
-    pub size: u64,
-    pub root: Text,
-    /// The signed note; none before the first seal.
-    pub note: Option<Text>,
 }
 
 /// `op_work_prove`

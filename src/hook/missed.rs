@@ -3,10 +3,11 @@
 //! The next hook of the session that reaches a daemon reports them as a gap. Each session has one file in the home,
 //! with one line per event. Concurrent hooks can append to it without waiting for each other. The file is renamed before
 //! it is reported and removed afterwards. A hook that is killed in between leaves it to the next one, which reports the
-//! same gap under the same key.
+//! same gap under the same key. Whoever appends holds a shared lock on the file, so that nobody reports one to which a line
+//! is still added.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use cerebro_ledger::Step;
 use sha2::{Digest, Sha256};
 
 use super::StepReport;
+use crate::platform::{file_identity, open_file_identity};
 
 /// The folder of the files, in the home.
 pub const FOLDER: &str = "missed";
@@ -24,6 +26,8 @@ const FILES_MAX: usize = 64;
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Largest file: about 4,600 events. Further ones are not counted.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
+/// How often a file is opened of which another hook takes every one before a line is added.
+const TRIES: usize = 10;
 
 /// Records that an event of a session could not be reported. If it may have arrived nevertheless, `once` is its key.
 ///
@@ -36,13 +40,26 @@ pub fn note(home: &Path, session: &str, now: Timestamp, once: Option<&str>) -> i
     if !path.exists() && !has_room(&folder)? {
         return Ok(());
     }
-    // Appended, so that no line of a concurrent hook is lost. Not synced, because it is only a count.
-    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    let mut file = open(&path)?;
     if file.metadata()?.len() < FILE_BYTES_MAX {
         let key = once.map(|once| format!(" {once}")).unwrap_or_default();
+        // Not synced, because it is only a count.
         file.write_all(format!("{}{key}\n", now.as_millisecond()).as_bytes())?;
     }
     Ok(())
+}
+
+/// Opens the file of a session for one more line. While it is open, [`take`] leaves it to a later hook.
+fn open(path: &Path) -> io::Result<File> {
+    for _ in 0..TRIES {
+        // Appended, so that no line of a concurrent hook is lost.
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        // If it was renamed before it was locked, it may have been read already.
+        if file.try_lock_shared().is_ok() && file_identity(path) == open_file_identity(&file).ok() {
+            return Ok(file);
+        }
+    }
+    Err(io::ErrorKind::ResourceBusy.into())
 }
 
 /// Whether there is room for another session. Removes the files of sessions that never came back.
@@ -59,15 +76,21 @@ fn has_room(folder: &Path) -> io::Result<bool> {
 }
 
 /// Takes a session's missed events, those included that an earlier hook took and did not report to the end. Concurrent
-/// hooks may take the same: the journal recognises a gap that it has.
+/// hooks may take the same: the journal recognises a gap that it has. A file to which a hook is adding a line at this moment
+/// is left to the next one: nobody waits, since that hook may be stopped.
 pub fn take(home: &Path, session: &str) -> Vec<Missed> {
     let path = path_of(home, session);
     // It fails where nothing was missed since.
     let _ = fs::rename(&path, path.with_extension(Timestamp::now().as_nanosecond().to_string()));
     let is_taken = |file: &PathBuf| file.extension().is_some() && file.file_stem() == path.file_name();
     let files = fs::read_dir(home.join(FOLDER)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let missed = |file: PathBuf| Missed { text: fs::read_to_string(&file).unwrap_or_default(), file };
-    files.filter(is_taken).map(missed).collect()
+    let missed = |file: PathBuf| {
+        let mut taken = File::open(&file).ok().filter(|taken| taken.try_lock().is_ok())?;
+        let mut bytes = Vec::new();
+        taken.read_to_end(&mut bytes).ok()?;
+        Some(Missed { text: String::from_utf8_lossy(&bytes).into_owned(), file })
+    };
+    files.filter(is_taken).filter_map(missed).collect()
 }
 
 fn path_of(home: &Path, session: &str) -> PathBuf {
@@ -160,6 +183,47 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_another_hook_is_adding_is_reported_later() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        note(home, "s", at(1_000), None).unwrap();
+        let mut other = open(&path_of(home, "s")).unwrap();
+        // Its line is not there yet: a report now would remove the file under its hands.
+        assert!(take(home, "s").is_empty());
+        note(home, "s", at(2_000), None).unwrap();
+        other.write_all(b"3000\n").unwrap();
+        drop(other);
+        let texts: BTreeSet<String> = take(home, "s").into_iter().map(|missed| missed.text).collect();
+        assert_eq!(texts, ["1000\n3000\n", "2000\n"].map(str::to_owned).into());
+    }
+
+    #[test]
+    fn hooks_that_add_and_take_side_by_side_lose_nothing() {
+        const HOOKS: i64 = 4;
+        const LINES: i64 = 500;
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        let reported = |found: &mut Vec<String>| {
+            for missed in take(home, "s") {
+                found.extend(missed.text.lines().map(str::to_owned));
+                missed.done();
+            }
+        };
+        let mut found = std::thread::scope(|scope| {
+            let add = |hook| (0..LINES).for_each(|n| note(home, "s", at(hook * LINES + n), None).unwrap());
+            let hooks: Vec<_> = (0..HOOKS).map(|hook| scope.spawn(move || add(hook))).collect();
+            let mut found = Vec::new();
+            while !hooks.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+                reported(&mut found);
+            }
+            found
+        });
+        reported(&mut found);
+        let lines: BTreeSet<&String> = found.iter().collect();
+        assert_eq!((found.len(), lines.len()), (2_000, 2_000));
+    }
+
+    #[test]
     fn sessions_and_events_have_a_bound() {
         let temp = tempfile::tempdir().unwrap();
         let home = temp.path();
@@ -178,7 +242,7 @@ mod tests {
         fs::write(path_of(home, "s1"), &long).unwrap();
         note(home, "s1", at(1), None).unwrap();
         assert_eq!(fs::metadata(path_of(home, "s1")).unwrap().len(), FILE_BYTES_MAX);
-        fs::write(path_of(home, "s"), "nonsense\n").unwrap();
-        assert_eq!(gaps(home), []);
+        fs::write(path_of(home, "s"), b"nonsense\n\xff\n5000\n").unwrap();
+        assert!(matches!(gaps(home)[0].steps[..], [Step::Gap { count: Some(1), .. }]));
     }
 }

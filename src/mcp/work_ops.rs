@@ -24,8 +24,8 @@ use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::limits::{ANCHORS_MAX, HINT_BYTES, HINT_BYTES_RANGE};
 use cerebro_ledger::{Entry, IntentState, Outcome, Status, Work, World};
 use cerebro_service::work::{
-    Actor, ClaimWork, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Stale, WORKS_LISTED_MAX, WorkFilter,
-    WorkFinding, WorkQuery,
+    Actor, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Stale, WORKS_LISTED_MAX, WorkFilter, WorkFinding,
+    WorkQuery,
 };
 use cerebro_service::{Retention, ServiceError};
 
@@ -152,14 +152,7 @@ fn event(entry: &Entry) -> work::Event {
 
 /// The filter for pieces of work.
 pub(super) fn filter(call: &mut Call) -> Result<WorkFilter, ArgumentError> {
-    let filters = [
-        ("open", WorkFilter::Open),
-        ("free", WorkFilter::Free),
-        ("waiting", WorkFilter::Waiting),
-        ("stale", WorkFilter::Stale),
-        ("closed", WorkFilter::Closed),
-        ("all", WorkFilter::All),
-    ];
+    let filters = WorkFilter::ALL.map(|filter| (filter.as_str(), filter));
     Ok(call.arguments.choice("state", &filters)?.unwrap_or_default())
 }
 
@@ -261,7 +254,7 @@ pub(super) async fn resumed(
 pub(super) async fn claim(call: &mut Call) -> AnswerTo<of::WorkClaim> {
     let id = named(call).await?;
     let takeover = call.arguments.flag(&["takeover"])?;
-    let claimed = call.service.journal.claim(&person(call), &id, ClaimWork { lease: None, takeover }).await?;
+    let claimed = call.service.journal.claim(&person(call), &id, takeover).await?;
     Ok(work::Claimed {
         work: id.as_str().into(),
         held: claimed.held,
@@ -408,8 +401,7 @@ pub(super) async fn verify(call: &mut Call) -> AnswerTo<of::WorkVerify> {
 }
 
 pub(super) async fn head(call: &mut Call) -> AnswerTo<of::WorkHead> {
-    let head = call.service.journal.head().await?;
-    Ok(work::Head { size: head.size, root: head.root.into(), note: head.note.map(Text::from) })
+    Ok(call.service.journal.head().await?)
 }
 
 pub(super) async fn prove(call: &mut Call) -> AnswerTo<of::WorkProve> {

@@ -21,8 +21,8 @@ use cerebro_ledger::limits::{GATES_MAX, HINT_BYTES_RANGE, STEPS_MAX, TITLE_CHARS
 use cerebro_ledger::{Ending, Outcome, PlanStep, Repeat, Standing, State, Step};
 use cerebro_service::ServiceError;
 use cerebro_service::work::{
-    Actor, Appended, BeginWork, ClaimWork, CloseWork, Happening, IntentAnswer, Stale, Target,
-    WORKS_LISTED_MAX, WorkQuery,
+    Actor, Appended, BeginWork, CloseWork, Happening, IntentAnswer, Stale, Target, WORKS_LISTED_MAX,
+    WorkQuery,
 };
 
 /// Default for the number of pieces of work in a list.
@@ -75,7 +75,6 @@ async fn begun(call: &mut Call) -> Answer {
         key: arguments.text("key")?,
         parent: arguments.work_id("parent")?,
         project: arguments.target_project()?,
-        ..BeginWork::default()
     };
     if begin.title.chars().count() > TITLE_CHARS_MAX {
         let problem = format!("it must have 1 to {TITLE_CHARS_MAX} characters");
@@ -83,7 +82,7 @@ async fn begun(call: &mut Call) -> Answer {
     }
     let actor = caller(call);
     let (work, is_new) = call.service.journal.begin(&actor, begin).await?;
-    let claimed = call.service.journal.claim(&actor, &work.id, ClaimWork::default()).await?;
+    let claimed = call.service.journal.claim(&actor, &work.id, false).await?;
     let outcome = if is_new { "created" } else { "unchanged" };
     let holder = (!claimed.held).then_some(claimed.holder);
     Ok(Reply::saying(format!("{outcome} work `{}`", work.id))
@@ -264,9 +263,9 @@ async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<Stri
     let text = text.unwrap_or_else(|| key.clone());
     let answer = call.service.journal.intent(actor, work, &key, &text, repeat).await?;
     let (seq, outcome, words) = match answer {
-        IntentAnswer::GoAhead { seq, .. } => (seq, "recorded", "go ahead, then note confirmed or failed"),
-        IntentAnswer::Confirmed { seq, .. } => (seq, "confirmed", "it took place before: do not do it again"),
-        IntentAnswer::Unknown { seq, repeat, .. } => match repeat {
+        IntentAnswer::GoAhead { seq } => (seq, "recorded", "go ahead, then note confirmed or failed"),
+        IntentAnswer::Confirmed { seq } => (seq, "confirmed", "it took place before: do not do it again"),
+        IntentAnswer::Unknown { seq, repeat } => match repeat {
             Repeat::Safe => (seq, "unknown", "it was begun before; it may be repeated under this key"),
             Repeat::Check => (seq, "unknown", "it was begun before: check whether it took place"),
             Repeat::Never => (seq, "unknown", "it was begun before: a person decides"),
@@ -331,11 +330,8 @@ async fn going_on(call: &mut Call) -> Answer {
         return Ok(Reply::saying(words).fact("text", words).fact("degraded_until", degraded(call)));
     };
     // The answer describes the state after the claim.
-    let claimed = if claim || takeover {
-        Some(call.service.journal.claim(&actor, &id, ClaimWork { lease: None, takeover }).await?)
-    } else {
-        None
-    };
+    let claimed =
+        if claim || takeover { Some(call.service.journal.claim(&actor, &id, takeover).await?) } else { None };
     let found = if claimed.is_some() { resumed(call, &actor, Some(&id), max_bytes).await? } else { found };
     let resumed = found.ok_or(ServiceError::NoWork(id))?;
     let holder = claimed.as_ref().map(|claimed| claimed.holder.clone());

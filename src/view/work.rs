@@ -4,7 +4,7 @@ use crate::answer::{
     clean_line, line, name,
     work::{Listed, Shown},
 };
-use cerebro_ledger::{IntentStanding, TimedText};
+use cerebro_ledger::TimedText;
 
 /// A text for an empty list, which says why it may be empty.
 pub fn no_work(listed: &Listed) -> &'static str {
@@ -39,7 +39,7 @@ pub fn work_facts(shown: &Shown) -> Vec<(String, String)> {
     for call in &state.under_way {
         add("outcome unknown", call.what.clone());
     }
-    for intent in state.intents.iter().filter(|intent| intent.standing == IntentStanding::Open) {
+    for intent in state.open_intents() {
         add("outcome unknown", format!("{} (key {})", intent.text, intent.key));
     }
     for gate in &state.gates {

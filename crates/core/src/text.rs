@@ -27,8 +27,10 @@ const ELLIPSIS: char = '…';
 /// Bytes as lowercase hex.
 pub fn hex(digest: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |digit: u8| char::from(DIGITS[usize::from(digit)]);
-    digest.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let mut text = String::with_capacity(2 * digest.len());
+    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    text.extend(digits.map(|digit| char::from(DIGITS[usize::from(digit)])));
+    text
 }
 
 /// The hash of nothing, from which [`fnv_step`] goes on.

@@ -40,11 +40,8 @@ pub const TEXT_BYTES_MAX: usize = 600;
 pub const HOLDERS_MAX: usize = 16;
 /// Most witnesses in one check.
 pub const ANCHORS_MAX: usize = 1_000;
-/// How long a claim holds without any activity, unless the claimer says otherwise.
+/// How long a claim holds without any activity.
 pub const LEASE: Duration = Duration::from_secs(30 * 60);
-/// The shortest and the longest lease.
-pub const LEASE_RANGE: (Duration, Duration) =
-    (Duration::from_secs(5 * 60), Duration::from_secs(24 * 60 * 60));
 /// Longest hint where a hook shows it.
 pub const HINT_BYTES: usize = 2_500;
 /// The shortest and the longest hint that may be asked for.

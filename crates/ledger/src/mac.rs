@@ -9,9 +9,9 @@ use cerebro_core::text;
 pub struct Mac(pub [u8; 32]);
 
 impl Mac {
-    /// Reads a stored one.
-    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
+    /// Reads one in hex.
+    pub fn parse(hex: &str) -> Option<Self> {
+        text::unhex(hex)?.try_into().ok().map(Self)
     }
 
     pub fn hex(&self) -> String {

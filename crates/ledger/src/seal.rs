@@ -42,7 +42,7 @@ impl Leaf {
             _ => return None,
         };
         let seq = words.next()?.parse().ok()?;
-        let head = Mac(unhex(words.next()?)?);
+        let head = Mac::parse(words.next()?)?;
         words.next().is_none().then_some(Self { work, seq, head, pruned })
     }
 }

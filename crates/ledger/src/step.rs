@@ -273,55 +273,58 @@ pub enum Step {
     Reopened,
 }
 
-impl Step {
-    /// Its kind: the tag in its JSON, and a column of its row.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Begun { .. } => "begun",
-            Self::Prompt { .. } => "prompt",
-            Self::TurnEnded { .. } => "turn_ended",
-            Self::TurnFailed { .. } => "turn_failed",
-            Self::Started { .. } => "started",
-            Self::Ran { .. } => "ran",
-            Self::Edited { .. } => "edited",
-            Self::Read { .. } => "read",
-            Self::Called { .. } => "called",
-            Self::ModelStarted { .. } => "model_started",
-            Self::ModelEnded { .. } => "model_ended",
-            Self::Planned { .. } => "planned",
-            Self::Compacted { .. } => "compacted",
-            Self::Connected => "connected",
-            Self::Lost => "lost",
-            Self::Resumed { .. } => "resumed",
-            Self::Ended { .. } => "ended",
-            Self::StepAdded { .. } => "step_added",
-            Self::StepSet { .. } => "step_set",
-            Self::Decision { .. } => "decision",
-            Self::Finding { .. } => "finding",
-            Self::Note { .. } => "note",
-            Self::Blocked { .. } => "blocked",
-            Self::Gate { .. } => "gate",
-            Self::Intent { .. } => "intent",
-            Self::Confirmed { .. } => "confirmed",
-            Self::Refuted { .. } => "refuted",
-            Self::Claimed { .. } => "claimed",
-            Self::Released { .. } => "released",
-            Self::Gap { .. } => "gap",
-            Self::Forked { .. } => "forked",
-            Self::Anchored { .. } => "anchored",
-            Self::Closed { .. } => "closed",
-            Self::Reopened => "reopened",
+macro_rules! kinds {
+    ($($step:ident = $kind:literal,)+) => {
+        impl Step {
+            /// Its kind: the tag in its JSON, and a column of its row.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$step { .. } => $kind,)+
+                }
+            }
         }
-    }
+
+        /// All kinds of steps that this program knows.
+        pub const KINDS: &[&str] = &[$($kind),+];
+    };
 }
 
-/// All kinds of steps that this program knows.
-pub const KINDS: [&str; 34] = [
-    "begun", "prompt", "turn_ended", "turn_failed", "started", "ran", "edited", "read", "called",
-    "model_started", "model_ended", "planned", "compacted", "connected", "lost", "resumed", "ended",
-    "step_added", "step_set", "decision", "finding", "note", "blocked", "gate", "intent", "confirmed",
-    "refuted", "claimed", "released", "gap", "forked", "anchored", "closed", "reopened",
-];
+kinds! {
+    Begun = "begun",
+    Prompt = "prompt",
+    TurnEnded = "turn_ended",
+    TurnFailed = "turn_failed",
+    Started = "started",
+    Ran = "ran",
+    Edited = "edited",
+    Read = "read",
+    Called = "called",
+    ModelStarted = "model_started",
+    ModelEnded = "model_ended",
+    Planned = "planned",
+    Compacted = "compacted",
+    Connected = "connected",
+    Lost = "lost",
+    Resumed = "resumed",
+    Ended = "ended",
+    StepAdded = "step_added",
+    StepSet = "step_set",
+    Decision = "decision",
+    Finding = "finding",
+    Note = "note",
+    Blocked = "blocked",
+    Gate = "gate",
+    Intent = "intent",
+    Confirmed = "confirmed",
+    Refuted = "refuted",
+    Claimed = "claimed",
+    Released = "released",
+    Gap = "gap",
+    Forked = "forked",
+    Anchored = "anchored",
+    Closed = "closed",
+    Reopened = "reopened",
+}
 
 #[cfg(test)]
 mod tests {

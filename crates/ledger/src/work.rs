@@ -6,9 +6,11 @@ use cerebro_core::redact::RedactedText;
 
 use crate::{Outcome, Step, mac::Mac};
 
-/// The kind of a session's piece of work, which its first event makes. Every other name is that of a task, which somebody
-/// begins on purpose. All kinds have the same events and are folded alike, so that no kind of a newer program is left out.
+/// The kind of a session's piece of work, which its first event makes. Every other kind is handled as a task. All kinds have
+/// the same events and are folded alike, so that no kind of a newer program is left out.
 pub const SESSION: &str = "session";
+/// The kind of what somebody begins on purpose.
+pub const TASK: &str = "task";
 
 /// The title of a session's piece of work until its first request is known. The request then takes its place.
 pub const UNTITLED: &str = "a session without a request";

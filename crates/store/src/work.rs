@@ -59,7 +59,7 @@ pub(super) fn work_of_key(table: &'static str, key: &str) -> Result<WorkId, Stor
 
 /// Text that is not hex was not written by us and matches no key.
 fn mac(text: &str) -> Mac {
-    cerebro_ledger::seal::unhex(text).map(Mac).unwrap_or_default()
+    Mac::parse(text).unwrap_or_default()
 }
 
 pub(super) fn unhex(table: &'static str, text: &str) -> Result<[u8; 32], StoreError> {

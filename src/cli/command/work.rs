@@ -16,7 +16,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::text::framed;
 use cerebro_ledger::anchor::anchors;
-use cerebro_ledger::{Gaps, GateState, IntentStanding, PlanStep, State as Facts, TestState, TimedText};
+use cerebro_ledger::{Gaps, GateState, PlanStep, State as Facts, TestState, TimedText};
 
 /// Most pieces of work, and most events, of one answer.
 const WORKS_MAX: usize = 100;
@@ -214,16 +214,8 @@ pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
         Some(Action::Show(args)) => show(context, args).await,
         Some(Action::Tail(args)) => tail(context, args).await,
         Some(Action::Resume(args)) => resume(context, args).await,
-        Some(Action::Close(args)) => {
-            let request = Request::new(of::WorkClose)
-                .with("outcome", args.outcome.and_then(name_of))
-                .with("text", args.text);
-            close(context, request.with("work", args.work)).await
-        }
-        Some(Action::Fork(args)) => {
-            let request = Request::new(of::WorkFork).with("at", args.at);
-            fork(context, request.with("work", args.work)).await
-        }
+        Some(Action::Close(args)) => close(context, args).await,
+        Some(Action::Fork(args)) => fork(context, args).await,
         Some(Action::Export(args)) => export(context, args).await,
         Some(Action::Prune(args)) => prune(context, args).await,
         Some(Action::Verify(args)) => verify(context, args).await,
@@ -320,7 +312,10 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
         ("gaps", gaps(&state.gaps)),
         ("remembered", listed(&answer.memories, |one| format!("{} {}", one.id.raw(), one.title.raw()))),
     ])?;
-    steps(context, &state.steps)
+    if !state.steps.is_empty() {
+        context.output.table(&Table::of(STEPS, &state.steps), "")?;
+    }
+    Ok(Outcome::Done)
 }
 
 /// The last run of tests.
@@ -348,8 +343,9 @@ fn gate(gate: &GateState) -> String {
 
 /// The effects whose outcome is unknown.
 fn intents(state: &Facts) -> String {
-    let open = state.intents.iter().filter(|intent| intent.standing == IntentStanding::Open);
-    listed(open, |intent| format!("{} (key {}, {})", intent.text, intent.key, name(&intent.repeat)))
+    listed(state.open_intents(), |intent| {
+        format!("{} (key {}, {})", intent.text, intent.key, name(&intent.repeat))
+    })
 }
 
 async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Outcome> {
@@ -370,27 +366,22 @@ async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Ou
 async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
     let request = Request::new(of::WorkClaim).with("work", args.work).with("takeover", args.takeover);
     let answer = context.answer_patiently(request).await?;
-    let outcome = if answer.held { Outcome::Done } else { Outcome::Short };
     let until = context.output.moment(&answer.until);
     if answer.held {
         context.output.outcome(answer.work.raw(), "claimed", &format!(" until {until}"))?;
-    } else {
-        let holder = answer.holder.raw();
-        context.output.note(&format!("{holder} holds it until {until}; --takeover takes it"));
+        return Ok(Outcome::Done);
     }
-    Ok(outcome)
+    context.output.note(&format!("{} holds it until {until}; --takeover takes it", answer.holder.raw()));
+    Ok(Outcome::Short)
 }
 
 async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     let answer = context.answer_patiently(Request::new(of::WorkRelease).with("work", args.work)).await?;
-    let outcome = if answer.free { Outcome::Done } else { Outcome::Short };
-    let work = &answer.work;
     if answer.free {
-        context.output.outcome(work.work.raw(), "released", &format!(" {}", work.title.raw()))?;
-    } else {
-        context.output.note(&format!("{} holds it; nothing was changed", shown(&work.holder)));
+        return changed(context, &answer.work, "released");
     }
-    Ok(outcome)
+    context.output.note(&format!("{} holds it; nothing was changed", shown(&answer.work.holder)));
+    Ok(Outcome::Short)
 }
 
 const EFFECTS: &[Column<work::Effect>] = &[
@@ -414,14 +405,6 @@ const STEPS: &[Column<PlanStep>] = &[
     ("state", Layout::Fixed, |step| name(&step.standing)),
     ("text", Layout::Flexible, |step| step.text.clone()),
 ];
-
-fn steps(context: &CommandContext, steps: &[PlanStep]) -> Result<Outcome> {
-    let table = Table::of(STEPS, steps);
-    if !table.is_empty() {
-        context.output.table(&table, "")?;
-    }
-    Ok(Outcome::Done)
-}
 
 async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
@@ -463,23 +446,28 @@ async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-async fn close(context: &CommandContext, request: Request<of::WorkClose>) -> Result<Outcome> {
+async fn close(context: &CommandContext, args: CloseArgs) -> Result<Outcome> {
+    let request = Request::new(of::WorkClose)
+        .with("work", args.work)
+        .with("outcome", args.outcome.and_then(name_of))
+        .with("text", args.text);
     let answer = context.answer_patiently(request).await?;
-    changed(context, &answer.work, "closed")?;
+    let outcome = changed(context, &answer.work, "closed")?;
     for id in &answer.memories {
         context.output.outcome(id.raw(), "remembered", " what was found out in it")?;
     }
-    Ok(Outcome::Done)
+    Ok(outcome)
 }
 
-async fn fork(context: &CommandContext, request: Request<of::WorkFork>) -> Result<Outcome> {
+async fn fork(context: &CommandContext, args: ForkArgs) -> Result<Outcome> {
+    let request = Request::new(of::WorkFork).with("work", args.work).with("at", args.at);
     let answer = context.answer_patiently(request).await?;
-    changed(context, &answer.work, "forked")?;
-    Ok(Outcome::Done)
+    changed(context, &answer.work, "forked")
 }
 
-fn changed(context: &CommandContext, work: &work::Piece, outcome: &str) -> Result<()> {
-    context.output.outcome(work.work.raw(), outcome, &format!(" {}", work.title.raw()))
+fn changed(context: &CommandContext, work: &work::Piece, outcome: &str) -> Result<Outcome> {
+    context.output.outcome(work.work.raw(), outcome, &format!(" {}", work.title.raw()))?;
+    Ok(Outcome::Done)
 }
 
 async fn export(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
@@ -551,20 +539,19 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
 async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
     let answer = context.answer_patiently(Request::new(of::WorkHead)).await?;
     match answer.note.as_ref().filter(|_| as_note) {
-        Some(note) => context.output.text(note.raw())?,
+        Some(note) => context.output.text(note)?,
         None if as_note => context.output.note("nothing is sealed yet"),
-        None => context.output.text(&format!("{} {}", answer.size, answer.root.raw()))?,
+        None => context.output.text(&format!("{} {}", answer.size, answer.root))?,
     }
     Ok(Outcome::Done)
 }
 
 async fn prove(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     let answer = context.answer_patiently(Request::new(of::WorkProve).with("work", args.work)).await?;
-    let is_sealed = answer.sealed;
-    if is_sealed {
+    if answer.sealed {
         context.output.text(&format!("{:#}", answer.raw()))?;
-    } else {
-        context.output.note("it is not under a seal yet; `cerebro work head` seals");
+        return Ok(Outcome::Done);
     }
-    Ok(if is_sealed { Outcome::Done } else { Outcome::Short })
+    context.output.note("it is not under a seal yet; `cerebro work head` seals");
+    Ok(Outcome::Short)
 }

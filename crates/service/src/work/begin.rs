@@ -3,7 +3,7 @@
 use cerebro_core::domain::WorkId;
 use cerebro_ledger::{
     State, Step, Work, limits,
-    work::{SESSION, key_name},
+    work::{TASK, key_name},
 };
 use cerebro_store::{StoredWork, Write};
 
@@ -23,11 +23,6 @@ impl Journal {
     /// [`ServiceError::NoWork`] for the parent.
     pub async fn begin(&self, actor: &Actor, begin: BeginWork) -> Result<(Work, bool), ServiceError> {
         self.needs_journal()?;
-        let kind = begin.kind.as_deref().unwrap_or("task");
-        check_chars("kind", kind, limits::KIND_CHARS_MAX)?;
-        if kind == SESSION {
-            return Err(ServiceError::invalid("kind", kind, "a session begins by itself; name another kind"));
-        }
         check_chars("title", &begin.title, limits::TITLE_CHARS_MAX)?;
         if let Some(key) = &begin.key {
             check_chars("key", key, limits::KEY_CHARS_MAX)?;
@@ -44,16 +39,16 @@ impl Journal {
             goal: begin.goal.clone(),
             agent: actor.agent.to_string(),
             directory: actor.directory.clone(),
-            commit: begin.commit.clone(),
+            commit: None,
             steps: begin.steps.clone(),
         })?;
-        let (journal, actor, kind) = (self.clone(), actor.clone(), kind.to_owned());
+        let (journal, actor) = (self.clone(), actor.clone());
         let begun = self.in_time_or_not(
             "beginning work",
             Box::pin(async move {
                 let store = &journal.base.store;
                 let begun =
-                    store.transact(|write| Box::pin(journal.put_begun(write, &actor, &begin, &kind, &first)));
+                    store.transact(|write| Box::pin(journal.put_begun(write, &actor, &begin, &first)));
                 let (work, state) = begun.await?;
                 let is_new = state.is_some();
                 if let Some(state) = state {
@@ -71,7 +66,6 @@ impl Journal {
         write: &mut Write<'_>,
         actor: &Actor,
         begin: &BeginWork,
-        kind: &str,
         first: &Prepared,
     ) -> Result<(Work, Option<State>), ServiceError> {
         let project = begin.project.as_ref().unwrap_or(&actor.project);
@@ -82,7 +76,7 @@ impl Journal {
         {
             return Ok((stored.work, None));
         }
-        let mut work = new_work(self, actor, kind, &begin.title, write.at());
+        let mut work = new_work(self, actor, TASK, &begin.title, write.at());
         work.project = project.clone();
         work.key = key;
         work.parent = begin.parent;
@@ -197,7 +191,7 @@ impl Fork<'_> {
         let Self { journal, actor, from, at, state, first } = *self;
         let from = &from.work;
         // A session's piece of work is found by its session; a fork is not, so it is a task.
-        let kind = if from.is_session() { "task" } else { &from.kind };
+        let kind = if from.is_session() { TASK } else { &from.kind };
         // One whose texts were purged has no title; a piece of work with texts has one.
         let title = if from.title.is_empty() { "a fork" } else { from.title.as_str() };
         let mut work = new_work(journal, actor, kind, title, write.at());

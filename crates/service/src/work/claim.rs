@@ -5,7 +5,7 @@ use cerebro_ledger::{IntentStanding, Repeat, State, Step, Work, claim, limits};
 use cerebro_store::Write;
 
 use super::{
-    Actor, Appended, ClaimWork, Happening, IntentAnswer, WorkClaimed,
+    Actor, Appended, Happening, IntentAnswer, WorkClaimed,
     append::foreign,
     begin::{check_chars, held_by_another},
     draft::{Draft, Prepared, lease_end, line},
@@ -21,25 +21,21 @@ pub(super) const HELD_MAX: usize = 64;
 
 impl Journal {
     /// Claims a piece of work, or renews the claim. Of two that claim at once, one gets it. A claim ends with its lease
-    /// or its release. What its holder writes after another one claimed the work is late.
+    /// or its release. With `takeover`, a claim whose lease still runs is taken from its holder: what that one writes from
+    /// then on is late.
     ///
     /// # Errors
-    /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a lease out of its bounds.
+    /// [`ServiceError::NoWork`], or a failing store.
     pub async fn claim(
         &self,
         actor: &Actor,
         id: &WorkId,
-        asked: ClaimWork,
+        takeover: bool,
     ) -> Result<WorkClaimed, ServiceError> {
-        let lease = asked.lease.unwrap_or(limits::LEASE);
-        if lease < limits::LEASE_RANGE.0 || lease > limits::LEASE_RANGE.1 {
-            let value = format!("{}s", lease.as_secs());
-            return Err(ServiceError::invalid("lease", &value, "it must be 5 minutes to 24 hours"));
-        }
         let me = actor.holder();
         let claim = move |draft: &mut Draft, (now, at): Moments| {
-            let times = (now, lease_end(now, lease));
-            match claim::claim(&mut draft.stored.work, &me, times, asked.takeover) {
+            let times = (now, lease_end(now, limits::LEASE));
+            match claim::claim(&mut draft.stored.work, &me, times, takeover) {
                 Err(other) => return Ok(Changed::Nothing((other, false))),
                 Ok(Some(step)) => draft.record(at, step)?,
                 Ok(None) => {}
@@ -49,7 +45,7 @@ impl Journal {
         let ((holder, held), work) = self.change_work("claiming work", actor, id, claim).await?;
         // There is a lease, of the caller or of another holder.
         let until = work.lease.as_ref().map_or(work.active_at, |lease| lease.until);
-        Ok(WorkClaimed { work: *id, held, holder, fence: work.fence, until })
+        Ok(WorkClaimed { held, holder, fence: work.fence, until })
     }
 
     /// Releases a piece of work. If somebody else holds it, nothing changes.
@@ -87,19 +83,19 @@ impl Journal {
         let key = line(key, limits::KEY_CHARS_MAX).to_string();
         let step = Step::Intent { key: key.clone(), text: text.to_owned(), repeat };
         let prepared = Prepared::step(step)?;
-        let (work, who) = (*id, actor.clone());
+        let who = actor.clone();
         let intend = move |draft: &mut Draft, (now, at): Moments| {
             if claim::is_late(&draft.stored.work, &draft.state, &who.holder(), now) {
-                return Err(held_by_another(&work));
+                return Err(held_by_another(&draft.stored.work.id));
             }
             if let Some(intent) = draft.state.intent(&key) {
                 let (seq, repeat) = (intent.seq, intent.repeat);
                 match intent.standing {
                     IntentStanding::Confirmed => {
-                        return Ok(Changed::Nothing(IntentAnswer::Confirmed { work, seq }));
+                        return Ok(Changed::Nothing(IntentAnswer::Confirmed { seq }));
                     }
                     IntentStanding::Open => {
-                        return Ok(Changed::Nothing(IntentAnswer::Unknown { work, seq, repeat }));
+                        return Ok(Changed::Nothing(IntentAnswer::Unknown { seq, repeat }));
                     }
                     IntentStanding::Refuted => {}
                 }
@@ -111,7 +107,7 @@ impl Journal {
             draft.go_on(&who, at)?;
             draft.add(at, &prepared, false);
             draft.renew(&who, now);
-            Ok(Changed::Work(IntentAnswer::GoAhead { work, seq: draft.stored.work.seq }))
+            Ok(Changed::Work(IntentAnswer::GoAhead { seq: draft.stored.work.seq }))
         };
         Ok(self.change_work("announcing an effect", actor, id, intend).await?.0)
     }
@@ -121,9 +117,7 @@ impl Journal {
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a key that nothing was begun under.
     pub async fn confirm(&self, actor: &Actor, id: &WorkId, key: &str) -> Result<Appended, ServiceError> {
-        let key = line(key, limits::KEY_CHARS_MAX).to_string();
-        let step = Step::Confirmed { key: key.clone() };
-        self.end_effect(actor, id, &key, IntentStanding::Confirmed, step).await
+        self.end_effect(actor, id, key, IntentStanding::Confirmed, |key| Step::Confirmed { key }).await
     }
 
     /// Records that an effect did not take place.
@@ -137,9 +131,8 @@ impl Journal {
         key: &str,
         text: Option<&str>,
     ) -> Result<Appended, ServiceError> {
-        let key = line(key, limits::KEY_CHARS_MAX).to_string();
-        let step = Step::Refuted { key: key.clone(), text: text.map(str::to_owned) };
-        self.end_effect(actor, id, &key, IntentStanding::Refuted, step).await
+        let refuted = |key| Step::Refuted { key, text: text.map(str::to_owned) };
+        self.end_effect(actor, id, key, IntentStanding::Refuted, refuted).await
     }
 
     async fn end_effect(
@@ -148,19 +141,20 @@ impl Journal {
         id: &WorkId,
         key: &str,
         wanted: IntentStanding,
-        step: Step,
+        step: impl FnOnce(String) -> Step + Send,
     ) -> Result<Appended, ServiceError> {
         self.needs_journal()?;
+        let key = line(key, limits::KEY_CHARS_MAX).to_string();
         let stored = self.stored_work(&actor.owner, id).await?;
         let state = self.state_of(&stored).await?;
-        match state.intent(key).map(|intent| intent.standing) {
-            Some(IntentStanding::Open) => self.work_must_append(actor, id, Happening::from(step)).await,
+        match state.intent(&key).map(|intent| intent.standing) {
+            Some(IntentStanding::Open) => self.work_must_append(actor, id, Happening::from(step(key))).await,
             Some(standing) if standing == wanted => {
                 let seq = stored.work.seq;
                 Ok(Appended { work: Some(*id), seq, repeated: 1, ..Appended::default() })
             }
-            Some(_) => Err(ServiceError::invalid("key", key, "it was said before to have ended otherwise")),
-            None => Err(ServiceError::invalid("key", key, "nothing was begun under it; say `intent` first")),
+            Some(_) => Err(ServiceError::invalid("key", &key, "it was said before to have ended otherwise")),
+            None => Err(ServiceError::invalid("key", &key, "nothing was begun under it; say `intent` first")),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::{
 use cerebro_core::domain::{HistoryTombstone, Timestamp, WorkId, limits::AGENT_NAME_CHARS_MAX};
 use cerebro_core::redact::{RedactedText, redact_json, redact_secrets, redact_text};
 use cerebro_core::text;
-use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work, chain, limits, seal::unhex};
+use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work, chain, limits};
 use cerebro_store::{Artifact, ForgottenTexts, StoredEvent, StoredWork, Write};
 
 /// Longest owner or name of a holder, in characters.
@@ -231,7 +231,7 @@ fn work_id(text: &str) -> Result<WorkId, String> {
 }
 
 fn mac(text: &str) -> Result<Mac, String> {
-    unhex(text).map(Mac).ok_or_else(|| "a MAC has 64 hexadecimal digits".to_owned())
+    Mac::parse(text).ok_or_else(|| "a MAC has 64 hexadecimal digits".to_owned())
 }
 
 /// A name as it is, because a MAC covers it. One with a secret in it is refused.

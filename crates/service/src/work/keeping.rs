@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use cerebro_core::domain::{Timestamp, WorkId};
-use cerebro_ledger::{State, Status};
+use cerebro_ledger::State;
 
 use super::{Held, Retention, Swept};
 use crate::{Journal, ServiceError, lock};
@@ -155,7 +155,6 @@ impl Journal {
             for stored in page {
                 let work = stored.work;
                 swept.open += 1;
-                swept.waiting += usize::from(work.status == Status::Waiting);
                 swept.lost += usize::from(work.lost);
                 swept.lapsed += usize::from(work.lease.is_some_and(|lease| lease.until <= now));
                 swept.unknown += usize::from(work.unknown > 0);

@@ -1,8 +1,9 @@
 //! The piece of work of an agent's session, which its hooks write to, and what happens to it when its agent is gone.
 
-use cerebro_ledger::{Outcome, State, Status, Step, Work, limits};
+use cerebro_core::domain::Timestamp;
+use cerebro_ledger::{Outcome, State, Status, Step, Work};
 
-use super::{Actor, CloseWork, Target, claim::HELD_MAX, draft::lease_end};
+use super::{Actor, CloseWork, Target, claim::HELD_MAX};
 use crate::{Caller, Journal, ServiceError};
 
 impl Journal {
@@ -60,9 +61,8 @@ impl Journal {
         if self.held.retention.is_none() {
             return Ok(());
         }
-        // Whenever the lease ends.
-        let until = lease_end(self.base.now(), 2 * limits::LEASE_RANGE.1);
-        let held = self.base.store.works().held_by(&actor.holder(), until, HELD_MAX).await?.readable;
+        let works = self.base.store.works();
+        let held = works.held_by(&actor.holder(), Timestamp::MAX, HELD_MAX).await?.readable;
         for work in held.into_iter().map(|stored| stored.work) {
             let is_task = !work.is_session() && work.owner == actor.owner;
             if is_task && work.status != Status::Closed && !work.lost {

@@ -83,8 +83,6 @@ pub struct Appended {
 /// How a piece of work begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BeginWork {
-    /// `task` if none is given.
-    pub kind: Option<String>,
     pub title: String,
     pub goal: Option<String>,
     pub steps: Vec<String>,
@@ -92,7 +90,6 @@ pub struct BeginWork {
     pub key: Option<String>,
     pub parent: Option<WorkId>,
     pub project: Option<Project>,
-    pub commit: Option<String>,
 }
 
 /// Which pieces of work are listed.
@@ -107,20 +104,22 @@ pub struct WorkQuery {
     pub limit: usize,
 }
 
-/// See [`WorkQuery`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WorkFilter {
-    /// All that is not closed.
-    #[default]
-    Open,
-    /// Open, and nobody holds it.
-    Free,
-    /// A gate or a block keeps it from going on.
-    Waiting,
-    /// Open, and something is wrong with it: [`ListedWork::stale`] says what.
-    Stale,
-    Closed,
-    All,
+named! {
+    /// See [`WorkQuery`].
+    #[derive(Default)]
+    pub enum WorkFilter {
+        /// All that is not closed.
+        #[default]
+        Open = "open",
+        /// Open, and nobody holds it.
+        Free = "free",
+        /// A gate or a block keeps it from going on.
+        Waiting = "waiting",
+        /// Open, and something is wrong with it: [`ListedWork::stale`] says what.
+        Stale = "stale",
+        Closed = "closed",
+        All = "all",
+    }
 }
 
 named! {
@@ -153,7 +152,6 @@ pub struct ShownWork {
 /// A claim that was made or renewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkClaimed {
-    pub work: WorkId,
     /// Whether the actor holds it now.
     pub held: bool,
     /// Who does, if not.
@@ -162,24 +160,15 @@ pub struct WorkClaimed {
     pub until: Timestamp,
 }
 
-/// What is wanted of a claim.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ClaimWork {
-    /// How long it holds without activity.
-    pub lease: Option<Duration>,
-    /// Take it from a holder whose lease still runs.
-    pub takeover: bool,
-}
-
 /// The result of an intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IntentAnswer {
     /// It is recorded. Try the effect, then confirm or refute it.
-    GoAhead { work: WorkId, seq: u64 },
+    GoAhead { seq: u64 },
     /// It was begun before and its outcome is unknown; `repeat` says what to do.
-    Unknown { work: WorkId, seq: u64, repeat: Repeat },
+    Unknown { seq: u64, repeat: Repeat },
     /// It took place before: do not do it again.
-    Confirmed { work: WorkId, seq: u64 },
+    Confirmed { seq: u64 },
 }
 
 /// What to do with a piece of work.
@@ -222,8 +211,8 @@ pub struct WorkFinding {
     pub finding: Finding,
 }
 
-/// The head of the journal: what is written down outside as a witness.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The head of the journal, as it is answered: what is written down outside as a witness.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkHead {
     /// How many leaves the tree of all seals has.
     pub size: u64,
@@ -295,8 +284,6 @@ pub struct CloseWork {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     pub open: usize,
-    /// A gate or a block keeps them from going on.
-    pub waiting: usize,
     /// The connection of their agent went away without an end.
     pub lost: usize,
     /// The lease of their holder ended.

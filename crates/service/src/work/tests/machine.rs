@@ -348,8 +348,7 @@ impl StateMachineTest for Journal {
                 journal.with(async move |service| close(&service, &agent, &id, may).await);
             }
             Act::Claim { piece, agent, takeover } => journal.with(async move |service| {
-                let claim = ClaimWork { lease: None, takeover };
-                service.journal.claim(&worker(agent, project), &pieces[piece], claim).await.unwrap();
+                service.journal.claim(&worker(agent, project), &pieces[piece], takeover).await.unwrap();
             }),
             Act::Release { piece, agent } => journal.with(async move |service| {
                 service.journal.release(&worker(agent, project), &pieces[piece]).await.unwrap();
