@@ -151,7 +151,7 @@ impl Intake {
                 match known {
                     // It was named by another path, and waits.
                     Ok(found) if reading.contains(&found.path) => {
-                        self.state.note_transcript(Some(found.path))
+                        self.state.note_transcript(Some(found.path));
                     }
                     Ok(found) => self.read_one(found, &mut pass).await?,
                     Err(why) => lock(&self.state.progress).failed(&path, &why),
@@ -375,7 +375,7 @@ mod tests {
 
     fn exchange(session: &str, n: usize, words: usize) -> String {
         let reply = record(session, "assistant", n, &"word ".repeat(words));
-        record(session, "user", n, "ask") + &reply
+        record(session, "user", n, "ask") + reply.as_str()
     }
 
     /// Runs a test over a service with one transcript, of at least `bytes`, that somebody asked to import. The first look at
