@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::task::JoinHandle;
+use tokio::{sync::Semaphore, task::JoinHandle};
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
@@ -24,6 +24,22 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
     done: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ServiceError> {
     tokio::task::spawn_blocking(done).await.map_err(|_| ServiceError::BrokeOff { work })
+}
+
+/// Held while the work of [`aside`] is done.
+static ASIDE: Semaphore = Semaphore::const_new(1);
+
+/// As [`on_a_thread`], for work that computes for long while no caller waits: one at a time, so that calls find a processor.
+/// It may not wait for a disk that may not answer.
+///
+/// # Errors
+/// As [`on_a_thread`].
+pub(crate) async fn aside<T: Send + 'static>(
+    work: &'static str,
+    done: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    let _place = ASIDE.acquire().await;
+    on_a_thread(work, done).await
 }
 
 /// How many tasks of each name run.

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use surrealdb::{
     IndexedResults,
-    types::{Datetime, Object, RecordId, SurrealValue},
+    types::{Object, RecordId, SurrealValue},
 };
 
 use super::{
     Store, StoreError,
     columns::{RawRow, columns, row_of, with_id},
     read::{Vars, one, take},
-    row::{memory_id, signed, timestamp, unsigned},
+    row::{signed, timestamp, unsigned},
     statement,
 };
 use cerebro_core::domain::{Event, EventKind, Timestamp};

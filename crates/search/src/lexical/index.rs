@@ -363,28 +363,32 @@ impl Index {
 
     /// A view that holds every change pushed before this call.
     pub(super) fn view(&self) -> Result<Arc<View>> {
+        self.view_of(true)
+    }
+
+    /// A view, with or without the queued changes.
+    fn view_of(&self, queued: bool) -> Result<Arc<View>> {
         let mut last = lock(&self.view);
         // Under the queue's lock: a flush forgets changes only after they are visible to the reader.
         let (committed, pushes, changes) = {
             let queue = lock(&self.queue);
             let committed = self.reader.searcher();
-            if let Some(view) = last.as_ref().filter(|view| view.is_current(&committed, queue.pushes)) {
+            // Before the first push, nothing is queued.
+            let pushes = if queued { queue.pushes } else { 0 };
+            if let Some(view) = last.as_ref().filter(|view| view.is_current(&committed, pushes)) {
                 return Ok(Arc::clone(view));
             }
-            (
-                committed,
-                queue.pushes,
-                queue.changes.values().map(|(_, queued)| queued.clone()).collect::<Vec<_>>(),
-            )
+            let changes = queue.changes.values().filter(|_| queued).map(|(_, queued)| queued.clone());
+            (committed, pushes, changes.collect::<Vec<_>>())
         };
         let view = guarded(|| View::new(committed, &self.fields, &changes, pushes))?;
         Ok(Arc::clone(last.insert(Arc::new(view))))
     }
 
-    /// Answers a query; sees every change pushed before. `near` returns the memories nearest by vector, nearest
+    /// Answers a query; sees every change pushed before, or only what is committed ([`Query::queued`]). `near` returns the memories nearest by vector, nearest
     /// first, and is called after the words were found. Memories that fail the filters are skipped.
     pub fn search(&self, query: &Query, near: impl FnOnce() -> Arc<Vec<Near>>) -> Result<Answer> {
-        let view = self.view()?;
+        let view = self.view_of(query.queued)?;
         guarded(|| {
             let tables = self.tables.of(&view)?;
             search::search(&view, &tables, &self.fields, query, near)

@@ -52,6 +52,8 @@ pub struct Query {
     pub successors: Arc<HashMap<u64, u64>>,
     /// Signals from outside the texts, as far as they have a weight.
     pub external: Arc<ExternalSignals>,
+    /// Whether changes that wait for their commit are searched, too. To take up many of them takes as long as their commit.
+    pub queued: bool,
 }
 
 impl Query {
@@ -73,6 +75,7 @@ impl Query {
             weights: Weights::default(),
             successors: Arc::default(),
             external: Arc::default(),
+            queued: true,
         }
     }
 

@@ -161,6 +161,21 @@ fn a_checkpoint_names_its_store_and_an_older_format_is_ignored() {
 }
 
 #[test]
+fn a_query_of_what_is_committed_leaves_the_queue_out() {
+    let (_dir, index) = new_index();
+    let committed = Query { queued: false, ..query("walrus") };
+    put(&index, doc(A, "a", "walrus"), 1);
+    index.flush().unwrap();
+    put(&index, doc(B, "b", "walrus"), 2);
+    for _ in 0..2 {
+        assert_eq!(ids(&index, &committed), [A]);
+        assert_eq!(ids(&index, &query("walrus")).len(), 2);
+    }
+    index.flush().unwrap();
+    assert_eq!(ids(&index, &committed).len(), 2);
+}
+
+#[test]
 fn a_flush_during_a_commit_does_not_claim_the_rest() {
     let (_dir, index) = new_index();
     put(&index, doc(A, "a", "walrus"), 1);

@@ -7,7 +7,7 @@ use crate::{
     ServiceError,
     distil::{Why, retract},
     index::Evidence,
-    tasks::on_a_thread,
+    tasks::aside,
 };
 use cerebro_core::domain::{
     Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, Source,
@@ -69,7 +69,7 @@ impl History {
     /// [`ServiceError::Invalid`] for a session without a usable id, for one that another agent has, and for a batch
     /// that is too large; a failing store.
     pub async fn commit(&self, batch: HistoryBatch) -> Result<HistoryCommitted, ServiceError> {
-        let draft = on_a_thread("preparing a batch of a session", move || Draft::of(&batch)).await??;
+        let draft = aside("preparing a batch of a session", move || Draft::of(batch)).await??;
         let Decided { mut done, source, is_changed } =
             self.base.store.transact(|write| Box::pin(draft.decide(write))).await?;
         done.redacted = draft.redacted;
@@ -105,7 +105,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn of(batch: &HistoryBatch) -> Result<Self, ServiceError> {
+    fn of(batch: HistoryBatch) -> Result<Self, ServiceError> {
         let count = batch.exchanges.len();
         let refused = |what: String| {
             let problem = format!("a batch has {what} at most; hand it over in parts");
@@ -116,8 +116,13 @@ impl Draft {
         }
         let mut texts = prepare::Texts::default();
         let begun = batch.exchanges.first().and_then(|exchange| exchange.at);
-        let mut session = texts.session(&batch.session, batch.project.clone(), begun)?;
-        let exchanges = texts.exchanges(&session, &batch.exchanges);
+        let mut session = texts.session(&batch.session, batch.project, begun)?;
+        let former = |exchange: &transcript::Exchange| {
+            let bare = transcript::lineage::bare(exchange.first_id.as_deref()?)?;
+            Some((exchange.seq, HistoryTombstone::of_turn(&native_digest(bare))))
+        };
+        let former = batch.exchanges.iter().filter_map(former).collect();
+        let exchanges = texts.exchanges(&session, batch.exchanges);
         if let (None, Some(last)) = (batch.session.ended, exchanges.last()) {
             session.ended_at = session.ended_at.max(last.exchange.at);
         }
@@ -126,16 +131,12 @@ impl Draft {
             return Err(refused(format!("{HISTORY_BATCH_BYTES_MAX} bytes")));
         }
         // The reader's state of a short file does not know it yet.
-        let source = Source { session: Some(session.id.clone()), ..batch.source.clone() };
-        let former = |exchange: &transcript::Exchange| {
-            let bare = transcript::lineage::bare(exchange.first_id.as_deref()?)?;
-            Some((exchange.seq, HistoryTombstone::of_turn(&native_digest(bare))))
-        };
+        let source = Source { session: Some(session.id.clone()), ..batch.source };
         Ok(Self {
             session,
             exchanges,
-            former: batch.exchanges.iter().filter_map(former).collect(),
-            withdrawn: batch.withdrawn.iter().copied().collect(),
+            former,
+            withdrawn: batch.withdrawn.into_iter().collect(),
             ends_at: batch.ends_at,
             restarted: batch.restarted,
             typed: batch.typed,

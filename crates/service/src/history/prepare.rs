@@ -125,9 +125,8 @@ impl Texts {
     pub(super) fn exchanges(
         &mut self,
         session: &PastSession,
-        found: &[transcript::Exchange],
+        mut found: Vec<transcript::Exchange>,
     ) -> Vec<FullExchange> {
-        let mut found = found.to_vec();
         for exchange in &mut found {
             exchange.each_text(|text| {
                 let cleaned = redact_text(text);
@@ -381,7 +380,7 @@ mod tests {
     fn an_exchange_is_one_readable_text_with_its_facts() {
         let mut texts = Texts::default();
         let session = session(&mut texts);
-        let full = texts.exchanges(&session, &[exchange()]).remove(0);
+        let full = texts.exchanges(&session, vec![exchange()]).remove(0);
         assert_eq!(
             full.text,
             "> Fix the test\nof the parser\n\n$ cargo test\n[failed with status 101]\nerror[E0308]: mismatched \
@@ -411,12 +410,12 @@ mod tests {
         let secret = "ghp_aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zCaB3d";
         let mut leaky = exchange();
         leaky.turns.push(Turn::Reply { text: format!("use {secret}"), at: None });
-        let exchanges = texts.exchanges(&session, &[leaky, exchange()]);
+        let exchanges = texts.exchanges(&session, vec![leaky, exchange()]);
         assert!(!format!("{exchanges:?}").contains("aB3dE6gH9"));
         assert_eq!(texts.redacted(), 1);
         assert_ne!(exchanges[0].exchange.digest, exchanges[1].exchange.digest);
         assert_eq!(
-            texts.exchanges(&session, &[exchange()])[0],
+            texts.exchanges(&session, vec![exchange()])[0],
             exchanges[1],
             "the same text, the same exchange"
         );
@@ -431,7 +430,7 @@ mod tests {
             long.turns.push(Turn::Reply { text: "lorem ipsum ".repeat(1_300), at: None });
         }
         long.turns.push(Turn::Reply { text: "the end".to_owned(), at: None });
-        let full = texts.exchanges(&session, &[long]).remove(0);
+        let full = texts.exchanges(&session, vec![long]).remove(0);
         assert!(full.text.len() <= EXCHANGE_BYTES_MAX);
         assert!(full.text.starts_with("> Fix the test") && full.text.ends_with("the end"));
     }

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     ServiceError,
-    index::{Evidence, blocking},
+    index::{Evidence, evidence::changing},
 };
 use cerebro_core::domain::{
     Body, Document, DocumentChunk, DocumentId, Event, EventKind, Origin, Project, Scope, SessionId,
@@ -53,7 +53,7 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
         let kept: HashSet<SubjectId> =
             document.into_iter().flat_map(|document| &document.chunks).map(|id| (*id).into()).collect();
         let name = SessionId::from(id);
-        let held: HashSet<SubjectId> = blocking(index, move |index| {
+        let held: HashSet<SubjectId> = changing(index, move |index| {
             let held = index.of_session(&name)?;
             let gone = held.iter().filter(|id| !kept.contains(id)).map(|id| Change::Erase(*id));
             gone.into_iter().try_for_each(|change| index.push(change))?;
@@ -85,7 +85,7 @@ async fn push(
     for page in wanted.chunks(PAGE) {
         let chunks = store.chunks().by_ids(page).await?;
         let document = document.clone();
-        blocking(index, move |index| {
+        changing(index, move |index| {
             let docs = chunks.into_iter().map(|chunk| doc(&document, chunk));
             docs.map(|doc| Change::Put(Box::new(doc))).try_for_each(|change| index.push(change))
         })

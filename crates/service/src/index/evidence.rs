@@ -17,7 +17,13 @@ use super::{
     Evidence, chunks, exchanges,
     memories::{is_continued, reach},
 };
-use crate::{ServiceError, base::Base, check::Check, lock, tasks::on_a_thread};
+use crate::{
+    ServiceError,
+    base::Base,
+    check::Check,
+    lock,
+    tasks::{aside, on_a_thread},
+};
 use cerebro_core::domain::SubjectId;
 use cerebro_core::text;
 use cerebro_search::lexical::{Index, LexicalError};
@@ -262,7 +268,7 @@ impl EvidenceIndexes {
             }
             reach(index, &events);
         }
-        blocking(index, Index::flush).await
+        changing(index, Index::flush).await
     }
 
     /// Queries an index that was just returned. If it turns out to be damaged, it is rebuilt.
@@ -358,6 +364,16 @@ impl EvidenceIndexes {
             Evidence::Documents => &self.documents,
         }
     }
+}
+
+/// Changes an index of evidence, beside no other such work.
+pub(super) async fn changing<T, F>(index: &Arc<Index>, change: F) -> Result<T, ServiceError>
+where
+    T: Send + 'static,
+    F: FnOnce(&Index) -> Result<T, LexicalError> + Send + 'static,
+{
+    let index = Arc::clone(index);
+    Ok(aside("indexing evidence", move || change(&index)).await??)
 }
 
 /// Queries or changes an index on a thread for blocking work.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Evidence, evidence::blocking};
+use super::{Evidence, evidence::changing};
 use crate::ServiceError;
 use cerebro_core::domain::{
     Body, Event, EventKind, FullExchange, Kind, Origin, PastSession, Scope, SessionId, SubjectId, Taint,
@@ -62,7 +62,7 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
         let kept: HashSet<SubjectId> =
             store.exchanges().ids(session).await?.into_iter().map(SubjectId::from).collect();
         let session = session.clone();
-        blocking(index, move |index| {
+        changing(index, move |index| {
             let held = index.of_session(&session)?;
             let gone = held.into_iter().filter(|id| !kept.contains(id));
             gone.map(Change::Erase).try_for_each(|change| index.push(change))
@@ -80,7 +80,7 @@ async fn push(store: &Store, index: &Arc<Index>, exchanges: Vec<FullExchange>) -
     let sessions = store.past_sessions().by_ids(&ids).await?;
     let sessions: HashMap<SessionId, PastSession> =
         sessions.into_iter().map(|session| (session.id.clone(), session)).collect();
-    blocking(index, move |index| {
+    changing(index, move |index| {
         let docs = exchanges
             .into_iter()
             .filter_map(|exchanges| Some(document(sessions.get(&exchanges.exchange.session)?, exchanges)));

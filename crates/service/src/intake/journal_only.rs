@@ -27,7 +27,7 @@ pub(super) struct JournalPosition {
 impl Intake {
     /// Reads the transcripts that hooks have named since the last time, for the journal alone.
     pub(super) async fn read_for_journal(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = std::mem::take(&mut *lock(&self.state.named));
+        let paths = self.state.take_named(&[]);
         let Some(options) = self.state.options.get().filter(|_| !paths.is_empty()) else {
             return Ok(());
         };

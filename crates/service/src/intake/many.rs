@@ -63,7 +63,7 @@ impl Intake {
             {
                 continue;
             }
-            self.give_way(pass, 0).await;
+            self.before_piece(pass, 0).await?;
             let (back, read, head) = blocking(move || {
                 let read = database.session(&head);
                 (database, read, head)
@@ -139,7 +139,7 @@ impl Intake {
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
         self.drop_copies(&mut batch, &mut Copying::of(true), None).await?;
         let reading = work::Reading::of(&batch, None);
-        self.commit_piece(&standing, project, batch, (None, &cursor), ends_at).await?;
+        self.commit_piece(&standing, project, batch, (None, &cursor), ends_at, pass).await?;
         match reading {
             Some(reading) => Ok(self.journal.fill(reading).await?),
             None => Ok(()),
@@ -166,8 +166,9 @@ impl Intake {
             let project = self.project_of(&batch.session, pass).await;
             let standing =
                 SourceProgress { typed: true, ..SourceProgress::of(found.agent, &key, Counts::default()) };
-            self.give_way(pass, 0).await;
-            self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None).await?;
+            self.before_piece(pass, 0).await?;
+            self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None, pass)
+                .await?;
         }
         lock(&self.state.progress).bytes_done += end;
         self.done_with(found, &left).await

@@ -5,13 +5,11 @@
 //!
 //! | file | step |
 //! | --- | --- |
-//! | [`folders`] | where the agents keep their sessions |
-//! | [`walk`] | which files lie there, and in which order they are read |
-//! | [`reading`], [`rows`], [`tree`] | pieces of a file, the sessions of a database, or files of one session, through the readers of `transcript` |
+//! | [`sources`] | what lies in the agents' folders, and reading it |
 //! | [`preview`] | how much of that is wanted, before it is read |
 //! | [`settings`], [`choice`] | which sessions a person wants |
 //! | [`slug`] | the folder of a session, for agents that do not record it |
-//! | [`forks`], [`copied_rows`] | which part of a session is a copy of another one |
+//! | [`forks`] | which part of a session is a copy of another one |
 //! | [`apart`] | what only the shorter one of two files of a session has |
 //! | [`take`], [`many`] | the project of a session; exchanges and cursor go to the store in one transaction |
 //! | [`memory_files`] | memory files of agents, which are documents |
@@ -23,24 +21,19 @@
 
 mod apart;
 mod choice;
-mod copied_rows;
 mod drift;
-mod folders;
 mod forks;
 mod in_hand;
 mod journal_only;
 mod many;
 mod memory_files;
 mod preview;
-mod reading;
-mod rows;
 mod run;
 mod settings;
 mod slug;
+mod sources;
 mod state;
 mod take;
-mod tree;
-mod walk;
 
 pub use choice::Choice;
 pub use drift::glance;
@@ -53,6 +46,7 @@ pub use state::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectO
 use std::sync::Arc;
 
 use crate::{base::Base, documents::Documents, history::History, index::EvidenceIndexes, work::Journal};
+use sources::{folders, reading, rows, walk};
 use state::IntakeState;
 
 /// The use cases of importing past sessions.

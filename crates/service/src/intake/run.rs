@@ -8,13 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::FutureExt as _;
+use futures::{FutureExt as _, future::BoxFuture};
 
 use super::Intake;
 use super::{
     apart::IN_ANOTHER,
     folders::{Form, TranscriptFolder, agents},
-    state::{HistoryOptions, ImportRequest, Known, Wanted},
+    state::{DEBOUNCE, HistoryOptions, ImportRequest, Known, Wanted},
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
@@ -26,8 +26,6 @@ use cerebro_transcript::READER_VERSION;
 const SETTLE: Duration = Duration::from_secs(3);
 /// How often it scans all folders.
 const EVERY: Duration = Duration::from_secs(10 * 60);
-/// How long it waits after a hook named a file, because a turn's last records are written just after.
-const DEBOUNCE: Duration = Duration::from_secs(1);
 /// How long it waits after a failure of the store.
 const RETRY: Duration = Duration::from_secs(60);
 /// How long a look at a file that a hook named may take.
@@ -102,7 +100,7 @@ impl Intake {
     /// Serves requests until there are none. Imports that the store broke off wait for the next time.
     async fn serve(&self) -> Result<(), ServiceError> {
         while self.state.is_asked() {
-            if !lock(&self.state.named).is_empty() {
+            if self.state.has_named(&[]) {
                 tokio::time::sleep(DEBOUNCE).await;
             }
             // Set before the request is taken, so that nobody who waits for it sees the task idle.
@@ -117,18 +115,17 @@ impl Intake {
 
     /// Serves requests, and takes out the imports that are done.
     async fn serve_wanted(&self, wanted: &mut Wanted) -> Result<(), ServiceError> {
-        let mut pass = self.pass(&ImportRequest::default(), i64::MIN);
-        if pass.is_enabled() {
-            self.read_named(&mut pass).await?;
+        if self.is_kept() {
+            self.read_named(&[]).await?;
         } else {
-            self.read_for_journal(&mut pass).await?;
+            self.read_for_journal(&mut self.pass(&ImportRequest::default(), i64::MIN)).await?;
         }
         let has_imports = !wanted.imports.is_empty();
         while let Some(request) = wanted.imports.first() {
             self.scan(request).await?;
             wanted.imports.remove(0);
         }
-        if pass.is_enabled() && wanted.scan {
+        if self.is_kept() && wanted.scan {
             self.scan(&ImportRequest::default()).await?;
         }
         if wanted.scan || has_imports {
@@ -137,21 +134,32 @@ impl Intake {
         Ok(())
     }
 
-    /// Reads the files that hooks have named since the last time.
-    async fn read_named(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = std::mem::take(&mut *lock(&self.state.named));
-        let Some((places, _)) = self.asked_for(&ImportRequest::default()).filter(|_| !paths.is_empty())
-        else {
-            return Ok(());
-        };
-        self.know().await?;
-        for (known, path) in named_files(&places, paths).await {
-            match known {
-                Ok(found) => self.read_one(found, pass).await?,
-                Err(why) => lock(&self.state.progress).failed(&path, &why),
+    /// Reads the files that hooks have named, other than those that are being read, if sessions are imported without being
+    /// asked for.
+    fn read_named<'a>(&'a self, reading: &'a [PathBuf]) -> BoxFuture<'a, Result<(), ServiceError>> {
+        let all = ImportRequest::default();
+        async move {
+            if !self.state.has_named(reading) || !self.is_kept() {
+                return Ok(());
             }
+            let paths = self.state.take_named(reading);
+            let Some((places, _)) = self.asked_for(&all).filter(|_| !paths.is_empty()) else { return Ok(()) };
+            let mut pass = self.pass(&all, i64::MIN);
+            pass.reading = reading.to_vec();
+            self.know().await?;
+            for (known, path) in named_files(&places, paths).await {
+                match known {
+                    // It was named by another path, and waits.
+                    Ok(found) if reading.contains(&found.path) => {
+                        self.state.note_transcript(Some(found.path));
+                    }
+                    Ok(found) => self.read_one(found, &mut pass).await?,
+                    Err(why) => lock(&self.state.progress).failed(&path, &why),
+                }
+            }
+            Ok(())
         }
-        Ok(())
+        .boxed()
     }
 
     /// Scans all folders, and reads files that are new or have changed.
@@ -204,10 +212,6 @@ impl Intake {
         let mut bytes_done = 0;
         for found in files {
             bytes_done += found.stat.size;
-            // A file that an agent has just written does not wait for old ones.
-            if pass.is_enabled() {
-                self.read_named(pass).await?;
-            }
             self.read_one(found, pass).await?;
             let mut progress = lock(&self.state.progress);
             progress.files_done += 1;
@@ -219,12 +223,18 @@ impl Intake {
     }
 
     async fn read_one(&self, found: Found, pass: &mut Pass) -> Result<(), ServiceError> {
-        let taken = match found.form {
-            Form::Database => self.take_database(&found, pass).await,
-            Form::Typed => self.take_typed(&found, pass).await,
-            _ => self.take_file(&found, pass).await,
+        pass.reading.push(found.path.clone());
+        let taking = async {
+            match found.form {
+                Form::Database => self.take_database(&found, pass).await,
+                Form::Typed => self.take_typed(&found, pass).await,
+                _ => self.take_file(&found, pass).await,
+            }
         };
-        match taken {
+        // A panic is the fault of this source: the others are read.
+        let taken = AssertUnwindSafe(taking).catch_unwind().await;
+        pass.reading.pop();
+        match taken.unwrap_or_else(|_| Err(ServiceError::BrokeOff { work: "reading a source" }.into())) {
             Ok(taken) => {
                 {
                     let mut progress = lock(&self.state.progress);
@@ -317,20 +327,29 @@ impl Intake {
         Ok(())
     }
 
-    /// Gives way to callers before the next piece of a source, if enough was read since the last time.
-    pub(super) async fn give_way(&self, pass: &mut Pass, next_bytes: u64) {
+    /// Before the next piece of a source: gives way to callers, if enough was read since the last time, and reads what hooks
+    /// have named.
+    pub(super) async fn before_piece(&self, pass: &mut Pass, next_bytes: u64) -> Result<(), ServiceError> {
         let next_bytes = next_bytes.max(SOURCE_BYTES_MIN);
         pass.stretch += next_bytes;
         if pass.stretch > STRETCH_BYTES {
-            self.base.traffic.give_way().await;
+            self.give_way(pass).await;
             pass.stretch = next_bytes;
+        }
+        self.read_named(&pass.reading).await
+    }
+
+    /// Gives way to callers, unless a file that a hook named waits for the end of this piece.
+    pub(super) async fn give_way(&self, pass: &Pass) {
+        if !self.state.has_named(&pass.reading) || !self.is_kept() {
+            self.base.traffic.give_way().await;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     use super::*;
     use crate::{HistorySettings, Service, Settings, use_cases::with_service};
@@ -340,17 +359,30 @@ mod tests {
     };
     use cerebro_transcript::Agent;
 
+    /// A request for all sessions of Claude Code.
+    fn all() -> ImportRequest {
+        let agents = vec![Agent::ClaudeCode];
+        ImportRequest { agents, since: Some(Duration::ZERO), ..ImportRequest::default() }
+    }
+
+    /// A record of a session in a folder of its name.
+    fn record(session: &str, kind: &str, n: usize, text: &str) -> String {
+        format!(
+            "{{\"type\":\"{kind}\",\"uuid\":\"{session}-{kind}-{n}\",\"sessionId\":\"{session}\",\"cwd\":\"/{session}\",\
+             \"timestamp\":\"2026-01-02T03:04:05Z\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}}}}\n"
+        )
+    }
+
+    fn exchange(session: &str, n: usize, words: usize) -> String {
+        let reply = record(session, "assistant", n, &"word ".repeat(words));
+        record(session, "user", n, "ask") + reply.as_str()
+    }
+
     /// Runs a test over a service with one transcript, of at least `bytes`, that somebody asked to import. The first look at
     /// its project panics if `panics` is set.
     fn with_transcript(bytes: usize, panics: bool, test: impl AsyncFnOnce(Service)) {
         let temp = tempfile::tempdir().unwrap();
-        let line = |kind: &str, text: &str| {
-            format!(
-                "{{\"type\":\"{kind}\",\"uuid\":\"{kind}\",\"sessionId\":\"s\",\"cwd\":\"/w\",\
-                 \"timestamp\":\"2026-01-02T03:04:05Z\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}}}}\n"
-            )
-        };
-        let text = line("user", "ask") + line("assistant", &"word ".repeat(bytes / 5)).as_str();
+        let text = exchange("s", 0, bytes / 5);
         std::fs::write(temp.path().join("s.jsonl"), text).unwrap();
         let place = TranscriptFolder { agent: Agent::ClaudeCode, root: temp.path().to_path_buf(), depth: 1 };
         with_service(Settings::default(), Timestamp::now, async |service| {
@@ -363,21 +395,59 @@ mod tests {
                     Box::pin(std::future::ready(Project::general()))
                 }),
             });
-            let agents = vec![Agent::ClaudeCode];
-            let all = ImportRequest { agents, since: Some(Duration::ZERO), ..ImportRequest::default() };
-            service.intake.import(all).unwrap();
+            service.intake.import(all()).unwrap();
             test(service).await;
         });
     }
 
     #[test]
-    fn a_panic_ends_neither_the_task_nor_an_import() {
+    fn a_panic_is_the_fault_of_one_source() {
         with_transcript(0, true, async |service| {
-            let broken = service.intake.serve().await;
-            assert!(matches!(broken, Err(ServiceError::BrokeOff { .. })), "{broken:?}");
-            assert!(service.intake.state.is_asked(), "the import waits for the next time");
+            service.intake.serve().await.unwrap();
+            let faults = service.intake.progress().faults;
+            assert!(faults.len() == 1 && faults.values().all(|why| why.contains("internal")), "{faults:?}");
+            service.intake.import(all()).unwrap();
             service.intake.serve().await.unwrap();
             assert_eq!(service.history.counts().await.unwrap().exchanges, 1);
+            assert!(service.intake.progress().faults.is_empty());
+        });
+    }
+
+    #[test]
+    fn what_a_hook_names_is_read_between_the_pieces_of_a_long_file() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = |session: &str| temp.path().join(format!("{session}.jsonl"));
+        let long: String = (0..13).map(|n| exchange("long", n, 200_000)).collect();
+        let size = long.len() as u64;
+        std::fs::write(path("long"), long).unwrap();
+        let place = TranscriptFolder { agent: Agent::ClaudeCode, root: temp.path().to_path_buf(), depth: 1 };
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let (intake, read_before) = (&service.intake, Arc::new(AtomicU64::new(u64::MAX)));
+            let (state, noted) = (Arc::downgrade(&intake.state), Arc::clone(&read_before));
+            let paths = ["short", "long"].map(path);
+            intake.set_options(HistoryOptions {
+                settings: Arc::new(|| HistorySettings { enabled: true, ..HistorySettings::default() }),
+                places: vec![place],
+                project_of: Arc::new(move |folder| {
+                    let state = state.upgrade().unwrap();
+                    if folder.ends_with("long") {
+                        std::fs::write(&paths[0], exchange("short", 0, 1)).unwrap();
+                        let named =
+                            paths.clone().map(|path| (path, Instant::now().checked_sub(DEBOUNCE).unwrap()));
+                        lock(&state.named).extend(named);
+                    } else {
+                        noted.store(lock(&state.progress).bytes_done, Ordering::SeqCst);
+                    }
+                    Box::pin(std::future::ready(Project::general()))
+                }),
+            });
+            intake.import(all()).unwrap();
+            // Calls without a pause.
+            let _call = service.busy();
+            intake.serve().await.unwrap();
+            let read_before = read_before.load(Ordering::SeqCst);
+            assert!(read_before < size, "{read_before} of {size} bytes were read before");
+            assert_eq!(service.history.counts().await.unwrap().exchanges, 14);
         });
     }
 

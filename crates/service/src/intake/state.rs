@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     pin::Pin,
     sync::{Arc, Mutex, OnceLock},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,10 @@ use cerebro_transcript::{Agent, Counts};
 
 /// Most files that hooks have named and that wait. Beyond that, everything is scanned.
 const NAMED_MAX: usize = 256;
+/// How long a file waits after a hook named it, because a turn's last records are written just after.
+pub(super) const DEBOUNCE: Duration = Duration::from_secs(1);
+/// Most files that are read within each other: what hooks name is read between the pieces of a long file.
+const READING_MAX: usize = 3;
 /// Most sessions whose transcripts are remembered without being read.
 const TOLD_MAX: usize = 256;
 /// Most faults that are kept.
@@ -196,8 +200,8 @@ pub(crate) struct IntakeState {
     pub(super) options: OnceLock<HistoryOptions>,
     pub(super) wake: Notify,
     pub(super) wanted: Mutex<Wanted>,
-    /// Files that hooks named, and that are to be read.
-    pub(super) named: Mutex<BTreeSet<PathBuf>>,
+    /// Files that hooks named and that are to be read, and when they were named first.
+    pub(super) named: Mutex<BTreeMap<PathBuf, Instant>>,
     pub(super) progress: Mutex<Progress>,
     /// What the progress counts of each source with unknown or malformed records, so that what is read twice counts once.
     pub(super) counted: Mutex<HashMap<String, Counts>>,
@@ -221,6 +225,19 @@ impl IntakeState {
         is_wanted || !lock(&self.named).is_empty()
     }
 
+    /// Whether files that hooks named wait, other than those that are being read.
+    pub(super) fn has_named(&self, reading: &[PathBuf]) -> bool {
+        lock(&self.named).keys().any(|path| !reading.contains(path))
+    }
+
+    /// Takes the files that hooks named [`DEBOUNCE`] ago or earlier, other than those that are being read.
+    pub(super) fn take_named(&self, reading: &[PathBuf]) -> BTreeSet<PathBuf> {
+        let is_due = |path: &PathBuf, named: &Instant| {
+            reading.len() < READING_MAX && named.elapsed() >= DEBOUNCE && !reading.contains(path)
+        };
+        lock(&self.named).extract_if(.., |path, named| is_due(path, named)).map(|(path, _)| path).collect()
+    }
+
     pub(super) fn settings(&self) -> Option<HistorySettings> {
         self.options.get().map(|options| (options.settings)())
     }
@@ -242,7 +259,7 @@ impl IntakeState {
             let mut named = lock(&self.named);
             let has_room = named.len() < NAMED_MAX;
             if has_room {
-                named.insert(path);
+                named.entry(path).or_insert_with(Instant::now);
             }
             has_room
         });

@@ -92,6 +92,8 @@ pub(super) struct Pass {
     pub(super) slugs: HashMap<String, Option<String>>,
     /// Whether the folders of all sessions are among them.
     pub(super) folders_known: bool,
+    /// The file that is being read, and those between whose pieces it is read.
+    pub(super) reading: Vec<PathBuf>,
     /// How many bytes were read since the pass gave way to callers.
     pub(super) stretch: u64,
 }
@@ -99,11 +101,6 @@ pub(super) struct Pass {
 impl Pass {
     pub(super) fn new(settings: HistorySettings, only: Option<Project>, oldest: i64) -> Self {
         Self { settings, only, oldest, ..Self::default() }
-    }
-
-    /// Whether sessions are imported without being asked for.
-    pub(super) fn is_enabled(&self) -> bool {
-        self.settings.enabled
     }
 
     /// Whether a session in a project and a folder, of the agent of a source, is wanted.
@@ -242,7 +239,8 @@ impl Intake {
                 self.holds(found, &key, &batch.session.id);
                 let reading = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));
                 let ends_at = end.filter(|_| is_last);
-                self.commit_piece(&standing, project, batch, (before.as_ref(), &cursor), ends_at).await?;
+                self.commit_piece(&standing, project, batch, (before.as_ref(), &cursor), ends_at, pass)
+                    .await?;
                 if let Some(reading) = reading {
                     self.journal.fill(reading).await?;
                 }
@@ -258,13 +256,13 @@ impl Intake {
         }
     }
 
-    /// Reads the next piece of a file, after it gave way to callers.
+    /// Reads the next piece of a file.
     pub(super) async fn step(
         &self,
         mut reading: Reading,
         pass: &mut Pass,
     ) -> Result<(Reading, Piece), Trouble> {
-        self.give_way(pass, reading.next_bytes()).await;
+        self.before_piece(pass, reading.next_bytes()).await?;
         Ok(blocking(move || reading.step().map(|piece| (reading, piece))).await??)
     }
 
@@ -303,6 +301,7 @@ impl Intake {
         batch: Batch,
         (before, after): (Option<&Cursor>, &Cursor),
         ends_at: Option<u32>,
+        pass: &Pass,
     ) -> Result<(), Trouble> {
         let Batch { exchanges, withdrawn, session, .. } = batch;
         let mut left = exchanges;
@@ -330,7 +329,7 @@ impl Intake {
             if is_last {
                 return Ok(());
             }
-            self.base.traffic.give_way().await;
+            self.give_way(pass).await;
             left = rest;
         }
     }

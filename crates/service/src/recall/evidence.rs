@@ -116,6 +116,7 @@ impl Recall {
             // Nearness adds exchanges that the words miss. Whether it may also change the order of the others is not
             // measured yet (`make history MODEL=1`).
             weights: Weights::default().without(Signal::Meaning),
+            queued: false,
             ..Query::of(fields.query(&request.query)?, projects)
         };
         let _place = self.searches.acquire().await;

@@ -106,8 +106,6 @@ impl Recall {
         };
         let then = Box::pin(self.held_then(request.as_of)).await?;
         let query = Query {
-            text,
-            projects,
             scope: request.scope,
             kind: request.kind.clone(),
             tags: fields.words(&request.tags),
@@ -126,6 +124,7 @@ impl Recall {
             weights: request.weights,
             successors: self.succession().await?.at(then.as_ref()),
             external: self.beside(&request.weights).await?,
+            ..Query::of(text, projects)
         };
         let Looked { answer, archived, outside } = match then {
             Some(_) => Box::pin(self.search_past(query)).await?,

@@ -124,16 +124,16 @@ impl ScopeArgs {
 }
 
 const SESSIONS: &[Column<Row>] = &[
-    ("session", Layout::Fixed, |row| shown(&row.session.session)),
+    ("session", Layout::Id, |row| shown(&row.session.session)),
     ("began", Layout::Moment, |row| shown(&row.session.started_at)),
-    ("agent", Layout::Fixed, |row| shown(&row.session.agent)),
-    ("project", Layout::Fixed, |row| shown(&row.session.project)),
+    ("agent", Layout::Spare, |row| shown(&row.session.agent)),
+    ("project", Layout::Spare, |row| shown(&row.session.project)),
     ("exchanges", Layout::Count, |row| shown(&row.exchanges)),
     ("title", Layout::Flexible, |row| shown(&row.title())),
 ];
 
 const EXCHANGES: &[Column<Exchange>] = &[
-    ("id", Layout::Fixed, |exchange| shown(&exchange.id)),
+    ("id", Layout::Id, |exchange| shown(&exchange.id)),
     ("at", Layout::Moment, |exchange| shown(&exchange.at)),
     ("files", Layout::Count, |exchange| exchange.files.len().to_string()),
     ("commands", Layout::Count, |exchange| exchange.commands.len().to_string()),
@@ -142,18 +142,18 @@ const EXCHANGES: &[Column<Exchange>] = &[
 ];
 
 const HITS: &[(&str, Layout)] = &[
-    ("id", Layout::Fixed),
+    ("id", Layout::Id),
     ("at", Layout::Moment),
-    ("agent", Layout::Fixed),
-    ("session", Layout::Fixed),
+    ("agent", Layout::Spare),
+    ("session", Layout::Id),
     ("title", Layout::Flexible),
 ];
 
 const FILES: &[Column<Fact>] = &[
-    ("id", Layout::Fixed, |fact| shown(&fact.id)),
+    ("id", Layout::Id, |fact| shown(&fact.id)),
     ("at", Layout::Moment, |fact| shown(&fact.at)),
-    ("agent", Layout::Fixed, |fact| shown(&fact.agent)),
-    ("session", Layout::Fixed, |fact| shown(&fact.session)),
+    ("agent", Layout::Spare, |fact| shown(&fact.agent)),
+    ("session", Layout::Spare, |fact| shown(&fact.session)),
     ("file", Layout::Fixed, |fact| shown(&fact.what)),
     ("asked", Layout::Flexible, |fact| shown(&fact.title)),
 ];
@@ -162,14 +162,14 @@ const COMMANDS: &[Column<Fact>] = &[
     ("last run", Layout::Moment, |fact| shown(&fact.at)),
     ("succeeded", Layout::Count, |fact| shown(&fact.succeeded)),
     ("failed", Layout::Count, |fact| shown(&fact.failed)),
-    ("session", Layout::Fixed, |fact| shown(&fact.session)),
+    ("session", Layout::Id, |fact| shown(&fact.session)),
     ("command", Layout::Flexible, |fact| shown(&fact.what)),
 ];
 
 const ERRORS: &[Column<Fact>] = &[
     ("at", Layout::Moment, |fact| shown(&fact.at)),
-    ("id", Layout::Fixed, |fact| shown(&fact.id)),
-    ("session", Layout::Fixed, |fact| shown(&fact.session)),
+    ("id", Layout::Id, |fact| shown(&fact.id)),
+    ("session", Layout::Spare, |fact| shown(&fact.session)),
     ("error", Layout::Flexible, |fact| shown(&fact.what)),
     ("then succeeded", Layout::Flexible, |fact| shown(&fact.then)),
     ("after a change of", Layout::Flexible, |fact| {
@@ -177,8 +177,7 @@ const ERRORS: &[Column<Fact>] = &[
     }),
 ];
 
-const PROVEN: &[(&str, Layout)] =
-    &[("id", Layout::Fixed), ("fact", Layout::Fixed), ("what", Layout::Flexible)];
+const PROVEN: &[(&str, Layout)] = &[("id", Layout::Id), ("fact", Layout::Fixed), ("what", Layout::Flexible)];
 
 pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcome> {
     let asked = |all: bool| {
@@ -342,25 +341,19 @@ async fn list(context: &CommandContext, project: Option<String>) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-/// A kind of fact about past sessions, and its table.
-struct Wanted {
-    about: &'static str,
-    columns: &'static [Column<Fact>],
-    nothing: &'static str,
-}
-
-/// Asks for facts, and shows them.
+/// Asks for facts about a kind of thing, and shows them, or `nothing`.
 async fn print_facts(
     context: &CommandContext,
     scope: &ScopeArgs,
-    wanted: &Wanted,
-    asked: String,
+    (about, asked): (&str, String),
+    columns: &[Column<Fact>],
+    nothing: &str,
 ) -> Result<Outcome> {
-    let request = scope.request(of::HistoryFacts).with("about", wanted.about).with("query", asked);
+    let request = scope.request(of::HistoryFacts).with("about", about).with("query", asked);
     let answer = scope.facts(context, request).await?;
     context.output.json(answer.raw())?;
-    let table = Table::of(wanted.columns, &answer.facts);
-    context.output.table(&table, if answer.unrecorded { UNRECORDED } else { wanted.nothing })?;
+    let nothing = if answer.unrecorded { UNRECORDED } else { nothing };
+    context.output.table(&Table::of(columns, &answer.facts), nothing)?;
     Ok(Outcome::Done)
 }
 
@@ -369,21 +362,15 @@ const UNRECORDED: &str = "no recorded command has these words: commands that onl
                           and those of several lines or of more than 240 bytes, are not recorded";
 
 pub async fn files(context: &CommandContext, args: FilesArgs) -> Result<Outcome> {
-    let nothing = "no past session changed it";
-    let wanted = Wanted { about: "file", columns: FILES, nothing };
-    print_facts(context, &args.scope, &wanted, args.file).await
+    print_facts(context, &args.scope, ("file", args.file), FILES, "no past session changed it").await
 }
 
 pub async fn how(context: &CommandContext, args: HowArgs) -> Result<Outcome> {
-    let nothing = "no past session ran it";
-    let wanted = Wanted { about: "command", columns: COMMANDS, nothing };
-    print_facts(context, &args.scope, &wanted, args.command).await
+    print_facts(context, &args.scope, ("command", args.command), COMMANDS, "no past session ran it").await
 }
 
 pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<Outcome> {
-    let nothing = "no past session had this error";
-    let wanted = Wanted { about: "error", columns: ERRORS, nothing };
-    print_facts(context, &args.scope, &wanted, args.error).await
+    print_facts(context, &args.scope, ("error", args.error), ERRORS, "no past session had this error").await
 }
 
 /// For a line, finds the exchange that wrote a similar line; otherwise those that changed the file.
