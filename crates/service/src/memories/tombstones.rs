@@ -140,14 +140,24 @@ impl Memories {
             let owners = self.base.store.memories().map_of(&owners).await?;
             let written = |revision: &Revision| ((revision.memory, revision.revision), revision.at);
             let written: BTreeMap<(MemoryId, u32), Timestamp> = page.iter().map(written).collect();
-            let outdated = |revision: &Revision| {
-                let now = owners.get(&revision.memory).filter(|owner| !owner.purged)?;
-                // It ceased to hold when the next was written, which another page may have.
-                let next = written.get(&(now.id, revision.revision + 1));
-                let (was, at) = (revision.of(now), next.copied().unwrap_or(now.updated_at));
-                Some(OutdatedText { was, now: Some(now.clone()), why: Why::Corrected, at })
-            };
-            let outdated: Vec<OutdatedText> = page.iter().filter_map(outdated).collect();
+            let mut outdated = Vec::with_capacity(page.len());
+            for revision in &page {
+                let Some(now) = owners.get(&revision.memory).filter(|owner| !owner.purged) else { continue };
+                // It ceased to hold when the next text was written, which is the present one or may be in another page.
+                let next = revision.revision.saturating_add(1);
+                let at = match written.get(&(now.id, next)) {
+                    Some(at) => *at,
+                    None if next >= now.revision => now.updated_at,
+                    None => {
+                        let next = self.base.store.revisions().by_number(&now.id, next).await?;
+                        next.map_or(now.updated_at, |next| next.at)
+                    }
+                };
+                let was = revision.of(now);
+                outdated.push(OutdatedText { was, now: Some(now.clone()), why: Why::Corrected, at });
+            }
+            // Of two revisions with one text, the one that ceased to hold last counts.
+            outdated.sort_by_key(|text| text.at);
             self.base.store.tombstones().rebuild(&outdated).await?;
         }
         Ok(())
