@@ -177,3 +177,42 @@ impl Memories {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Patch, Settings,
+        use_cases::{caller, save, with_service},
+    };
+    use cerebro_core::redact::redact_text;
+
+    #[test]
+    fn a_text_that_ceased_to_hold_again_after_it_was_forgotten_is_noted() {
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let memory = save(&service, "Port").await.memory;
+            let text = |office: &str| format!("The ledger of {office} office listens on a port of its own.");
+            let say = async |office: &str| {
+                let patch = Patch { content: Some(text(office)), ..Patch::default() };
+                service.memories.update(&caller(), &memory.id, patch).await.unwrap();
+            };
+            for office in ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven"] {
+                say(office).await;
+            }
+            assert!(service.memories.forget_tombstones(&memory.id).await.unwrap() > 0);
+            // Revisions 10 and 11. In the order of ids, 10 comes before 2, which has the same text.
+            for office in ["amber", "quarry"] {
+                say(office).await;
+            }
+            service.memories.rebuild_tombstones().await.unwrap();
+            let tombstones = service.base.store.tombstones();
+            let made = tombstones.latest(Some(&memory.id), TOMBSTONES_LISTED_MAX).await.unwrap();
+            let is_noted = |office: &str| {
+                let mut said = memory.clone();
+                said.content = redact_text(&text(office)).value;
+                tombstones.said_by(&[said], &made) == [memory.id]
+            };
+            assert_eq!(["amber", "birch", "haven", "quarry"].map(is_noted), [true, false, true, false]);
+        });
+    }
+}
