@@ -28,11 +28,12 @@ pub(super) fn below(text: &str, name: &Range<usize>, named: impl Fn() -> Option<
         let sign = Some(behind).filter(|c| is_sign(*c)).or_else(before)?;
         let headings = cells(text, line.clone(), sign);
         let at = headings.iter().position(|cell| cell.start <= name.start && cell.end == name.end)?;
-        let before = lines(text, 0..line.start).rev().nth(1);
-        let is_first = before.is_none_or(|row| cells(text, row, sign).len() != headings.len());
         let is_table = (2..=HEADINGS_MAX).contains(&headings.len())
             && headings.iter().all(|cell| is_heading(&text[cell.clone()]));
-        (is_first && is_table).then_some((sign, line.end, headings.len(), at))
+        // The line before has any length, so it is read for few headings only.
+        let before = || lines(text, 0..line.start).rev().nth(1);
+        let is_first = || before().is_none_or(|row| cells(text, row, sign).len() != headings.len());
+        (is_table && is_first()).then_some((sign, line.end, headings.len(), at))
     };
     let Some((sign, end, count, at)) = column() else { return Vec::new() };
     let Some(named) = named() else { return Vec::new() };

@@ -140,14 +140,24 @@ impl Memories {
             let owners = self.base.store.memories().map_of(&owners).await?;
             let written = |revision: &Revision| ((revision.memory, revision.revision), revision.at);
             let written: BTreeMap<(MemoryId, u32), Timestamp> = page.iter().map(written).collect();
-            let outdated = |revision: &Revision| {
-                let now = owners.get(&revision.memory).filter(|owner| !owner.purged)?;
-                // It ceased to hold when the next was written, which another page may have.
-                let next = written.get(&(now.id, revision.revision + 1));
-                let (was, at) = (revision.of(now), next.copied().unwrap_or(now.updated_at));
-                Some(OutdatedText { was, now: Some(now.clone()), why: Why::Corrected, at })
-            };
-            let outdated: Vec<OutdatedText> = page.iter().filter_map(outdated).collect();
+            let mut outdated = Vec::with_capacity(page.len());
+            for revision in &page {
+                let Some(now) = owners.get(&revision.memory).filter(|owner| !owner.purged) else { continue };
+                // It ceased to hold when the next text was written, which is the present one or may be in another page.
+                let next = revision.revision.saturating_add(1);
+                let at = match written.get(&(now.id, next)) {
+                    Some(at) => *at,
+                    None if next >= now.revision => now.updated_at,
+                    None => {
+                        let next = self.base.store.revisions().by_number(&now.id, next).await?;
+                        next.map_or(now.updated_at, |next| next.at)
+                    }
+                };
+                let was = revision.of(now);
+                outdated.push(OutdatedText { was, now: Some(now.clone()), why: Why::Corrected, at });
+            }
+            // Of two revisions with one text, the one that ceased to hold last counts.
+            outdated.sort_by_key(|text| text.at);
             self.base.store.tombstones().rebuild(&outdated).await?;
         }
         Ok(())
@@ -165,5 +175,44 @@ impl Memories {
             self.base.store.tombstones().rebuild(&outdated).await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Patch, Settings,
+        use_cases::{caller, save, with_service},
+    };
+    use cerebro_core::redact::redact_text;
+
+    #[test]
+    fn a_text_that_ceased_to_hold_again_after_it_was_forgotten_is_noted() {
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let memory = save(&service, "Port").await.memory;
+            let text = |office: &str| format!("The ledger of {office} office listens on a port of its own.");
+            let say = async |office: &str| {
+                let patch = Patch { content: Some(text(office)), ..Patch::default() };
+                service.memories.update(&caller(), &memory.id, patch).await.unwrap();
+            };
+            for office in ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "haven"] {
+                say(office).await;
+            }
+            assert!(service.memories.forget_tombstones(&memory.id).await.unwrap() > 0);
+            // Revisions 10 and 11. In the order of ids, 10 comes before 2, which has the same text.
+            for office in ["amber", "quarry"] {
+                say(office).await;
+            }
+            service.memories.rebuild_tombstones().await.unwrap();
+            let tombstones = service.base.store.tombstones();
+            let made = tombstones.latest(Some(&memory.id), TOMBSTONES_LISTED_MAX).await.unwrap();
+            let is_noted = |office: &str| {
+                let mut said = memory.clone();
+                said.content = redact_text(&text(office)).value;
+                tombstones.said_by(&[said], &made) == [memory.id]
+            };
+            assert_eq!(["amber", "birch", "haven", "quarry"].map(is_noted), [true, false, true, false]);
+        });
     }
 }
