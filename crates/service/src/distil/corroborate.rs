@@ -25,7 +25,8 @@ impl Distilling {
             };
             others.extend(found.into_iter().filter(|(_, past)| is_apart(past)).map(|(other, _)| other));
         }
-        let mut accepted = false;
+        // The store may have failed after some were accepted, before the handbooks had them.
+        let mut accepted = mine.iter().any(|claim| claim.corroborated);
         for claim in mine.iter().filter(|claim| claim.state == CandidateState::Waiting) {
             let same: Vec<&Candidate> = others
                 .iter()

@@ -8,7 +8,7 @@ use cerebro_core::distil;
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, PastSession, Project, Scope,
 };
-use cerebro_store::Write;
+use cerebro_store::{Store, Write};
 
 /// The result of a decision on a candidate.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ impl Distilling {
         id: &CandidateId,
         prepared: &save::Prepared,
     ) -> Result<Decided, ServiceError> {
-        let (mut candidate, past) = with_session(write, id).await?;
+        let (mut candidate, past) = with_session(write.store(), id).await?;
         let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
         let exchanges = write.store().exchanges().by_ids(&cited).await?;
         if !distil::is_supported(&candidate, &exchanges) {
@@ -93,15 +93,18 @@ impl Distilling {
 }
 
 /// A candidate, and the session that it is about.
-async fn with_session(write: &Write<'_>, id: &CandidateId) -> Result<(Candidate, PastSession), ServiceError> {
+pub(super) async fn with_session(
+    store: &Store,
+    id: &CandidateId,
+) -> Result<(Candidate, PastSession), ServiceError> {
     let gone = || ServiceError::NoCandidate(*id);
-    let candidate = write.store().candidates().by_id(id).await?.ok_or_else(gone)?;
-    let past = write.store().past_sessions().by_id(&candidate.session).await?.ok_or_else(gone)?;
+    let candidate = store.candidates().by_id(id).await?.ok_or_else(gone)?;
+    let past = store.past_sessions().by_id(&candidate.session).await?.ok_or_else(gone)?;
     Ok((candidate, past))
 }
 
 async fn put_rejected(write: &mut Write<'_>, id: &CandidateId) -> Result<Decided, ServiceError> {
-    let (mut candidate, past) = with_session(write, id).await?;
+    let (mut candidate, past) = with_session(write.store(), id).await?;
     match (candidate.state, candidate.memory) {
         (CandidateState::Rejected, _) => return Ok(Decided { candidate, memory: None, changed: false }),
         (CandidateState::Accepted, memory) => {

@@ -197,9 +197,6 @@ impl Distilling {
     /// # Errors
     /// [`ServiceError::NoCandidate`]
     pub async fn candidate(&self, id: &CandidateId) -> Result<(Candidate, PastSession), ServiceError> {
-        let candidate =
-            self.base.store.candidates().by_id(id).await?.ok_or(ServiceError::NoCandidate(*id))?;
-        let session = self.base.store.past_sessions().by_id(&candidate.session).await?;
-        Ok((candidate, session.ok_or(ServiceError::NoCandidate(*id))?))
+        decide::with_session(&self.base.store, id).await
     }
 }

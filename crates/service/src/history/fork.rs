@@ -66,9 +66,7 @@ impl HandOver<'_> {
     fn original(&self) -> Ancestor {
         Ancestor { kind: AncestorKind::Fork, session: Some(self.original.clone()) }
     }
-}
 
-impl HandOver<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
         let Some(mut session) = write.store().past_sessions().by_id(self.copy).await? else {
             return Ok(false);

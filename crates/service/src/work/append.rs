@@ -207,9 +207,7 @@ impl Append<'_> {
         let prepared: Vec<Prepared> = self.prepared.iter().map(|one| one.without(&forgotten)).collect();
         Append { prepared: &prepared, ..*self }.append(write).await
     }
-}
 
-impl Append<'_> {
     /// Whether a transcript reports of a session that a person had forgotten.
     async fn is_of_forgotten_session(&self, write: &Write<'_>) -> Result<bool, ServiceError> {
         let is_of_transcript = self.prepared.iter().any(|one| one.by == Reporter::Transcript);
