@@ -52,8 +52,8 @@ pub fn note(home: &Path, session: &str, now: Timestamp, once: Option<&str>) -> i
 /// Opens the file of a session for one more line. While it is open, [`take`] leaves it to a later hook.
 fn open(path: &Path) -> io::Result<File> {
     for _ in 0..TRIES {
-        // Appended, so that no line of a concurrent hook is lost.
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        // Appended, so that no line of a concurrent hook is lost. A network folder locks only what may be read, too.
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
         // If it was renamed before it was locked, it may have been read already.
         if file.try_lock_shared().is_ok() && file_identity(path) == open_file_identity(&file).ok() {
             return Ok(file);
@@ -85,7 +85,9 @@ pub fn take(home: &Path, session: &str) -> Vec<Missed> {
     let is_taken = |file: &PathBuf| file.extension().is_some() && file.file_stem() == path.file_name();
     let files = fs::read_dir(home.join(FOLDER)).into_iter().flatten().flatten().map(|entry| entry.path());
     let missed = |file: PathBuf| {
-        let mut taken = File::open(&file).ok().filter(|taken| taken.try_lock().is_ok())?;
+        // A network folder locks only what may be written, too.
+        let taken = OpenOptions::new().read(true).write(true).open(&file);
+        let mut taken = taken.ok().filter(|taken| taken.try_lock().is_ok())?;
         let mut bytes = Vec::new();
         taken.read_to_end(&mut bytes).ok()?;
         Some(Missed { text: String::from_utf8_lossy(&bytes).into_owned(), file })
