@@ -104,11 +104,12 @@ pub fn plan_setup(
         let recorded = record.and_then(|record| record.file(&target.path));
         let before = file::read(&target.path)?;
         let text = before.clone().unwrap_or_default();
-        let (put, leave) = (target.pieces_of(&wanted), target.pieces_of(|part| !wanted(part)));
+        let (put, mut leave) = (target.pieces_of(&wanted), own(target, record));
+        leave.retain(|piece| !wanted(piece.part));
         if put.is_empty() && recorded.is_none() {
             return Ok(Change::none(target, before));
         }
-        let base = base_of(target, recorded, before.as_deref(), server)?;
+        let base = base_of(target, record, before.as_deref(), server)?;
         // Without a record, the other parts are the user's own.
         let without = match recorded {
             Some(_) => taken(target, &text, &leave, base.as_deref())?,
@@ -137,7 +138,7 @@ pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<C
         let Some(text) = before.clone().filter(|_| recorded.is_some() || record.is_none()) else {
             return Ok(Change::none(target, before));
         };
-        let base = base_of(target, recorded, Some(&text), server)?;
+        let base = base_of(target, record, Some(&text), server)?;
         let was_made = recorded.is_some_and(|recorded| !recorded.existed);
         let after = base.clone().filter(|base| !(was_made && target.format.is_blank(base)));
         Change { before, after, base, ..Change::of(target, recorded) }.checked()
@@ -280,12 +281,12 @@ pub fn left_alone(targets: &[Target], record: Option<&Record>) -> Result<Vec<Lef
 /// The text that a file would have without Cerebro's pieces.
 fn base_of(
     target: &Target,
-    recorded: Option<&FileRecord>,
+    record: Option<&Record>,
     before: Option<&str>,
     server: Server,
 ) -> Result<Option<String>, SetupError> {
     let Some(text) = before else { return Ok(None) };
-    let Some(recorded) = recorded else {
+    let Some(recorded) = record.and_then(|record| record.file(&target.path)) else {
         // The record may be lost.
         let without = taken(target, text, &ours(target, text, server), None)?;
         let is_made = target.format == Format::Whole && without != text;
@@ -296,13 +297,14 @@ fn base_of(
     if is_untouched && (original.is_some() || !recorded.existed) {
         return Ok(original);
     }
-    let without = taken(target, text, &all(target), original.as_deref())?;
+    let without = taken(target, text, &own(target, record), original.as_deref())?;
     let is_gone = !recorded.existed && target.format.is_blank(&without);
     Ok((!is_gone).then_some(without))
 }
 
-fn all(target: &Target) -> Vec<&Piece> {
-    target.pieces.iter().collect()
+/// The pieces that this home's setups may have put into a file. Permissions that they were not asked for are a person's.
+fn own<'a>(target: &'a Target, record: Option<&Record>) -> Vec<&'a Piece> {
+    target.pieces_of(|part| part != Part::Permissions || record.is_some_and(|record| record.has(part)))
 }
 
 fn taken(target: &Target, text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, SetupError> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{SetupError, file};
+use super::{Part, SetupError, file};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
@@ -74,6 +74,11 @@ impl Record {
         self.folders.retain(|folder| folder.is_dir());
         self.folders.sort();
         self.folders.dedup();
+    }
+
+    /// Whether the last setup put a part in.
+    pub fn has(&self, part: Part) -> bool {
+        self.parts.iter().any(|name| name == part.name())
     }
 
     pub fn file(&self, path: &Path) -> Option<&FileRecord> {

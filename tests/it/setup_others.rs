@@ -135,6 +135,26 @@ fn no_entry_is_left_of_two_homes_that_are_undone_in_the_order_of_their_setup() {
 }
 
 #[test]
+fn what_a_person_permits_or_denies_stays_where_no_setup_allowed_anything() {
+    for (agent, file, rules) in [
+        ("opencode", ".config/opencode/opencode.json", json!({"permission": {"cerebro_mem_delete": "deny"}})),
+        ("gemini-cli", ".gemini/settings.json", json!({"tools": {"allowed": ["mcp_cerebro_mem_save"]}})),
+    ] {
+        let home = Home::new();
+        home.run(&["setup", agent]).success();
+        let path = home.user().join(file);
+        let read = || serde_json::from_str::<Value>(&fs::read_to_string(&path).unwrap()).unwrap();
+        let mut whole = read();
+        whole.as_object_mut().unwrap().extend(rules.as_object().unwrap().clone());
+        fs::write(&path, whole.to_string()).unwrap();
+        home.run(&["setup", agent]).success();
+        assert_eq!(read(), whole, "{agent}");
+        home.run(&["unsetup", agent]).success();
+        assert_eq!(read(), rules, "{agent}");
+    }
+}
+
+#[test]
 fn what_an_earlier_build_set_up_is_undone_to_the_byte() {
     for is_renewed in [false, true] {
         let home = Home::new();

@@ -300,7 +300,7 @@ impl AgentFiles {
 
     /// Whether a part was put in last time.
     fn was_put(&self, part: Part) -> bool {
-        self.record.as_ref().is_some_and(|record| record.parts.iter().any(|name| name == part.name()))
+        self.record.as_ref().is_some_and(|record| record.has(part))
     }
 
     /// What becomes of the files and what must be known, for scripts.
