@@ -27,23 +27,28 @@ pub(super) fn below(text: &str, name: &Range<usize>, named: impl Fn() -> Option<
         let before = || text[line.start..name.start].chars().rfind(|c| is_sign(*c));
         let sign = Some(behind).filter(|c| is_sign(*c)).or_else(before)?;
         let headings = cells(text, line.clone(), sign);
-        let at = headings.iter().position(|cell| cell.start <= name.start && cell.end == name.end)?;
-        let before = lines(text, 0..line.start).rev().nth(1);
-        let is_first = before.is_none_or(|row| cells(text, row, sign).len() != headings.len());
         let is_table = (2..=HEADINGS_MAX).contains(&headings.len())
             && headings.iter().all(|cell| is_heading(&text[cell.clone()]));
-        (is_first && is_table).then_some((sign, line.end, headings.len(), at))
+        let at = headings.iter().position(|cell| cell.start <= name.start && cell.end == name.end)?;
+        // The row before has no bound, so it is read last.
+        let is_first = || {
+            let before = lines(text, 0..line.start).rev().nth(1);
+            before.is_none_or(|row| cells(text, row, sign).len() != headings.len())
+        };
+        (is_table && is_first()).then_some((sign, line.end, headings.len(), at))
     };
     let Some((sign, end, count, at)) = column() else { return Vec::new() };
     let Some(named) = named() else { return Vec::new() };
     let mut rows = lines(text, end..text.len()).skip(1);
-    let is_border = |row: Range<usize>| text[row].trim_matches(['|', '-', ':', ' ', '\r']).is_empty();
-    if sign == '|' && !rows.next().is_some_and(is_border) {
+    let is_border = |row: &str| row.contains('-') && row.trim_matches(['|', '-', ':', ' ', '\r']).is_empty();
+    if sign == '|' && !rows.next().is_some_and(|row| is_border(&text[row])) {
         return Vec::new();
     }
     let rows = rows.map(|row| cells(text, row, sign)).take_while(|row| row.len() == count);
     let values = rows.map(|row| row[at].clone());
-    values.filter(|value| is_secret(named, &text[value.clone()], Form::Prose)).collect()
+    let is_value = |value: &str| !value.contains(char::is_whitespace) && !is_constant(value);
+    let is_one = |value: &str| is_value(value) && is_secret(named, value, Form::Prose);
+    values.filter(|value| is_one(&text[value.clone()])).collect()
 }
 
 /// Whether it parts cells.
@@ -60,6 +65,11 @@ fn is_edge(c: char) -> bool {
 fn is_heading(cell: &str) -> bool {
     let of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '#');
     (1..=HEADING_BYTES_MAX).contains(&cell.len()) && cell.chars().all(of_name)
+}
+
+/// `K8S_TOKEN`: the name of a variable, as tables of secrets list them.
+fn is_constant(value: &str) -> bool {
+    value.contains('_') && value.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
 
 /// The line of a name; `None` if it is too long.
