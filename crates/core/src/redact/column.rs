@@ -110,7 +110,7 @@ pub(super) fn data(text: &str, kind: usize) -> Vec<Range<usize>> {
     let own = depth(&(kind..text.len()));
     let in_manifest = |line: &Range<usize>| {
         let content = text[line.clone()].trim_start_matches(' ');
-        let ends = content.starts_with("---") || content.starts_with("kind:") || depth(line) < own;
+        let ends = ["---", "```", "kind:"].iter().any(|end| content.starts_with(end)) || depth(line) < own;
         is_blank(line) || !ends
     };
     let before = lines(text, 0..kind).rev().skip(1).take_while(&in_manifest).last();

@@ -188,6 +188,7 @@ fn what_only_looks_like_such_a_place_stays() {
         "localhost:5432:5432",
         "app:5432:db:user:password",
         "kind: Secret\nmetadata:\n  name: db\n",
+        "kind: Secret\n```\n\n```yaml\ndata:\n  mode: fast\n```\n",
         "a1b2c3d, reset the admin password\nb2c3d4e, upgrade nginx 1.25\n",
         "cat users | token\n\nfoo1x2y3 | bar4z5w6\n",
         "| Secret | Used by |\n|---|---|\n| K8S_TOKEN | deploy |\n",
