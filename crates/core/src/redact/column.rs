@@ -27,8 +27,12 @@ pub(super) fn below(text: &str, name: &Range<usize>, named: impl Fn() -> Option<
         let before = || text[line.start..name.start].chars().rfind(|c| is_sign(*c));
         let sign = Some(behind).filter(|c| is_sign(*c)).or_else(before)?;
         let headings = cells(text, line.clone(), sign);
+        let has_headings = |of: fn(&str) -> bool| headings.iter().all(|cell| of(&text[cell.clone()]));
+        // Nothing else tells the headings of CSV from a row, or from code.
+        let is_other = || !has_headings(is_no_value) || is_import(&text[line.clone()]);
         let is_table = (2..=HEADINGS_MAX).contains(&headings.len())
-            && headings.iter().all(|cell| is_heading(&text[cell.clone()]));
+            && has_headings(is_heading)
+            && (sign == '|' || !is_other());
         let at = headings.iter().position(|cell| cell.start <= name.start && cell.end == name.end)?;
         // The row before has no bound, so it is read last.
         let is_first = || {
@@ -65,6 +69,18 @@ fn is_edge(c: char) -> bool {
 fn is_heading(cell: &str) -> bool {
     let of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '#');
     (1..=HEADING_BYTES_MAX).contains(&cell.len()) && cell.chars().all(of_name)
+}
+
+/// Whether a cell is neither a path nor a figure such as `0.005s`, `12K` or `-`.
+fn is_no_value(cell: &str) -> bool {
+    let letters = cell.chars().filter(|c| c.is_alphabetic()).count();
+    let is_figure = letters <= usize::from(cell.starts_with(|c: char| c.is_ascii_digit()));
+    cell == "#" || !(is_figure || cell.contains('/'))
+}
+
+/// Whether a line of Python imports names.
+fn is_import(line: &str) -> bool {
+    ["from ", "import "].iter().any(|word| line.trim_start().starts_with(word))
 }
 
 /// `K8S_TOKEN`: the name of a variable, as tables of secrets list them.
