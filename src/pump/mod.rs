@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use self::calls::{Calls, Fate, LinkEnd};
@@ -160,21 +160,26 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
     }
 
     /// Sends one message to the client.
-    async fn answer(&self, mut line: Vec<u8>) {
-        line.push(b'\n');
+    async fn answer(&self, line: Vec<u8>) {
         let mut output = self.output.lock().await;
+        self.write(&mut output, line).await;
+    }
+
+    async fn answer_all(&self, lines: Vec<String>) {
+        let mut output = self.output.lock().await;
+        for line in lines {
+            self.write(&mut output, line.into_bytes()).await;
+        }
+    }
+
+    async fn write(&self, output: &mut O, mut line: Vec<u8>) {
+        line.push(b'\n');
         let written = async {
             output.write_all(&line).await?;
             output.flush().await
         };
         if written.await.is_err() {
             self.output_broken.cancel();
-        }
-    }
-
-    async fn answer_all(&self, lines: Vec<String>) {
-        for line in lines {
-            self.answer(line.into_bytes()).await;
         }
     }
 
@@ -208,9 +213,12 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
             match line {
                 Ok(Some(Line::Whole(line))) if is_farewell(&line) => break LinkEnd::Farewell,
                 Ok(Some(Line::Whole(line))) => {
+                    // Locked before the call counts as answered: the pump may end when all calls do.
+                    let mut output = self.output.lock().await;
                     if self.calls().received(&line) == Fate::Forward {
-                        self.answer(line).await;
+                        self.write(&mut output, line).await;
                     }
+                    drop(output);
                     self.changed.notify_one();
                 }
                 Ok(Some(Line::TooLong { length, .. })) => {
@@ -256,7 +264,10 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
             if self.shared.calls().needs_link() {
                 self.flush().await;
             }
-            if deadline.is_some() && self.shared.calls().is_idle() {
+            let is_idle = self.shared.calls().is_idle();
+            if let Some(deadline) = deadline.filter(|_| is_idle) {
+                // The last answer may still be on its way out.
+                let _ = timeout_at(deadline, self.shared.output.lock()).await;
                 return;
             }
             let reads = deadline.is_none() && self.shared.calls().has_room();
@@ -441,6 +452,54 @@ mod tests {
             let (reader, writer) = split(near);
             Ok(Link { reader: Box::new(reader), writer: Box::new(writer), gives_receipts: true })
         }
+    }
+
+    /// A daemon that answers two calls at once.
+    struct Both;
+
+    impl Dial for Both {
+        async fn dial(&mut self, _: Option<String>) -> Result<Link, Unreachable> {
+            let (near, far) = duplex(64 * 1024);
+            tokio::spawn(async move {
+                let (reader, mut writer) = split(far);
+                let mut calls = BufReader::new(reader).lines();
+                for _ in 1..=2 {
+                    calls.next_line().await.unwrap().unwrap();
+                }
+                let answer = |id| format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "result": {}}));
+                writer.write_all((answer(1) + &answer(2)).as_bytes()).await.unwrap();
+                // It serves until the pump closes the link.
+                calls.next_line().await.unwrap();
+            });
+            let (reader, writer) = split(near);
+            Ok(Link { reader: Box::new(reader), writer: Box::new(writer), gives_receipts: true })
+        }
+    }
+
+    #[tokio::test]
+    async fn the_pump_does_not_end_before_the_last_answer_is_written() {
+        let call = |id| {
+            let params = json!({"name": "mem_stats", "arguments": {}});
+            format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
+        };
+        let input = call(1) + &call(2);
+        // So narrow that an answer is written only while somebody reads.
+        let (output, answers) = duplex(8);
+        let is_over = std::cell::Cell::new(false);
+        let pump = async {
+            pump(input.as_bytes(), output, Both, CALL_MAX).await;
+            is_over.set(true);
+        };
+        let read = async {
+            let mut answers = BufReader::new(answers).lines();
+            assert!(answers.next_line().await.unwrap().is_some_and(|line| line.contains(r#""id":1"#)));
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            assert!(!is_over.get(), "it ended within an answer");
+            assert!(answers.next_line().await.unwrap().is_some_and(|line| line.contains(r#""id":2"#)));
+        };
+        tokio::join!(pump, read);
     }
 
     #[tokio::test]

@@ -357,15 +357,23 @@ mod tests {
 
     #[test]
     fn deep_and_long_files_have_an_end() {
-        for language in Language::ALL {
-            // A test's thread has a stack of 2 MiB.
-            for open in
-                ["(", "{", "[", "<", "-", "*", "!", "- [ ] ", "a.", "a(", "fn a() {", "class A {", "if a:\n "]
-            {
-                let text = open.repeat(16 * 1024 / open.len());
-                assert!(symbols(language, text.as_bytes(), &mut || true).is_some(), "{language:?} {open}");
+        let read_all = || {
+            for language in Language::ALL {
+                for open in [
+                    "(", "{", "[", "<", "-", "*", "!", "- [ ] ", "a.", "a(", "fn a() {", "class A {",
+                    "if a:\n ",
+                ] {
+                    let text = open.repeat(16 * 1024 / open.len());
+                    assert!(
+                        symbols(language, text.as_bytes(), &mut || true).is_some(),
+                        "{language:?} {open}"
+                    );
+                }
             }
-        }
+        };
+        // The stack on which the daemon parses files of this length; that of a test's thread is a fifth of it.
+        let thread = std::thread::Builder::new().stack_size(10 * 1024 * 1024);
+        thread.spawn(read_all).unwrap().join().unwrap();
         let many: String = (0..SYMBOLS_MAX + 10).map(|n| format!("fn f{n}() {{}}\n")).collect();
         assert_eq!(names(Language::Rust, &many).len(), SYMBOLS_MAX);
     }

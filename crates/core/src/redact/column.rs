@@ -27,24 +27,32 @@ pub(super) fn below(text: &str, name: &Range<usize>, named: impl Fn() -> Option<
         let before = || text[line.start..name.start].chars().rfind(|c| is_sign(*c));
         let sign = Some(behind).filter(|c| is_sign(*c)).or_else(before)?;
         let headings = cells(text, line.clone(), sign);
-        let at = headings.iter().position(|cell| cell.start <= name.start && cell.end == name.end)?;
+        let has_headings = |of: fn(&str) -> bool| headings.iter().all(|cell| of(&text[cell.clone()]));
+        // Nothing else tells the headings of CSV from a row, or from code.
+        let is_other = || !has_headings(is_no_value) || is_import(&text[line.clone()]);
         let is_table = (2..=HEADINGS_MAX).contains(&headings.len())
-            && headings.iter().all(|cell| is_heading(&text[cell.clone()]));
-        // The line before has any length, so it is read for few headings only.
-        let before = || lines(text, 0..line.start).rev().nth(1);
-        let is_first = || before().is_none_or(|row| cells(text, row, sign).len() != headings.len());
+            && has_headings(is_heading)
+            && (sign == '|' || !is_other());
+        let at = headings.iter().position(|cell| cell.start <= name.start && cell.end == name.end)?;
+        // The row before has no bound, so it is read last.
+        let is_first = || {
+            let before = lines(text, 0..line.start).rev().nth(1);
+            before.is_none_or(|row| cells(text, row, sign).len() != headings.len())
+        };
         (is_table && is_first()).then_some((sign, line.end, headings.len(), at))
     };
     let Some((sign, end, count, at)) = column() else { return Vec::new() };
     let Some(named) = named() else { return Vec::new() };
     let mut rows = lines(text, end..text.len()).skip(1);
-    let is_border = |row: Range<usize>| text[row].trim_matches(['|', '-', ':', ' ', '\r']).is_empty();
-    if sign == '|' && !rows.next().is_some_and(is_border) {
+    let is_border = |row: &str| row.contains('-') && row.trim_matches(['|', '-', ':', ' ', '\r']).is_empty();
+    if sign == '|' && !rows.next().is_some_and(|row| is_border(&text[row])) {
         return Vec::new();
     }
     let rows = rows.map(|row| cells(text, row, sign)).take_while(|row| row.len() == count);
     let values = rows.map(|row| row[at].clone());
-    values.filter(|value| is_secret(named, &text[value.clone()], Form::Prose)).collect()
+    let is_value = |value: &str| !value.contains(char::is_whitespace) && !is_constant(value);
+    let is_one = |value: &str| is_value(value) && is_secret(named, value, Form::Prose);
+    values.filter(|value| is_one(&text[value.clone()])).collect()
 }
 
 /// Whether it parts cells.
@@ -61,6 +69,23 @@ fn is_edge(c: char) -> bool {
 fn is_heading(cell: &str) -> bool {
     let of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '#');
     (1..=HEADING_BYTES_MAX).contains(&cell.len()) && cell.chars().all(of_name)
+}
+
+/// Whether a cell is neither a path nor a figure such as `0.005s`, `12K` or `-`.
+fn is_no_value(cell: &str) -> bool {
+    let letters = cell.chars().filter(|c| c.is_alphabetic()).count();
+    let is_figure = letters <= usize::from(cell.starts_with(|c: char| c.is_ascii_digit()));
+    cell == "#" || !(is_figure || cell.contains('/'))
+}
+
+/// Whether a line of Python imports names.
+fn is_import(line: &str) -> bool {
+    ["from ", "import "].iter().any(|word| line.trim_start().starts_with(word))
+}
+
+/// `K8S_TOKEN`: the name of a variable, as tables of secrets list them.
+fn is_constant(value: &str) -> bool {
+    value.contains('_') && value.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
 
 /// The line of a name; `None` if it is too long.
@@ -101,7 +126,7 @@ pub(super) fn data(text: &str, kind: usize) -> Vec<Range<usize>> {
     let own = depth(&(kind..text.len()));
     let in_manifest = |line: &Range<usize>| {
         let content = text[line.clone()].trim_start_matches(' ');
-        let ends = content.starts_with("---") || content.starts_with("kind:") || depth(line) < own;
+        let ends = ["---", "```", "kind:"].iter().any(|end| content.starts_with(end)) || depth(line) < own;
         is_blank(line) || !ends
     };
     let before = lines(text, 0..kind).rev().skip(1).take_while(&in_manifest).last();
