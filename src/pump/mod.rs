@@ -467,7 +467,7 @@ mod tests {
                     calls.next_line().await.unwrap().unwrap();
                 }
                 let answer = |id| format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "result": {}}));
-                writer.write_all((answer(1) + &answer(2)).as_bytes()).await.unwrap();
+                writer.write_all([answer(1), answer(2)].concat().as_bytes()).await.unwrap();
                 // It serves until the pump closes the link.
                 calls.next_line().await.unwrap();
             });
@@ -482,7 +482,7 @@ mod tests {
             let params = json!({"name": "mem_stats", "arguments": {}});
             format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
         };
-        let input = call(1) + &call(2);
+        let input = [call(1), call(2)].concat();
         // So narrow that an answer is written only while somebody reads.
         let (output, answers) = duplex(8);
         let is_over = std::cell::Cell::new(false);
