@@ -385,8 +385,9 @@ impl Index {
         Ok(Arc::clone(last.insert(Arc::new(view))))
     }
 
-    /// Answers a query; sees every change pushed before, or only what is committed ([`Query::queued`]). `near` returns the memories nearest by vector, nearest
-    /// first, and is called after the words were found. Memories that fail the filters are skipped.
+    /// Answers a query; sees every change pushed before, or only what is committed ([`Query::queued`]). `near` returns the
+    /// memories nearest by vector, nearest first, and is called after the words were found. Memories that fail the filters
+    /// are skipped.
     pub fn search(&self, query: &Query, near: impl FnOnce() -> Arc<Vec<Near>>) -> Result<Answer> {
         let view = self.view_of(query.queued)?;
         guarded(|| {
@@ -415,17 +416,17 @@ impl Index {
 
     /// The subjects of a session that the index holds; sees every change pushed before.
     pub fn of_session(&self, session: &SessionId) -> Result<Vec<SubjectId>> {
-        // Under the queue's lock: a flush forgets changes only after they are visible to the reader.
-        let (committed, mut found) = {
+        // The queue first: a flush forgets changes only after they are visible to the reader.
+        let mut found: Vec<SubjectId> = {
             let queue = lock(&self.queue);
             let docs = queue.changes.values().flat_map(|(_, queued)| queued.change.docs());
-            let of_it = docs.filter(|doc| doc.session.as_ref() == Some(session)).map(|doc| doc.id);
-            (self.reader.searcher(), of_it.collect::<Vec<_>>())
+            docs.filter(|doc| doc.session.as_ref() == Some(session)).map(|doc| doc.id).collect()
         };
+        // What is queued is not cut into passages for this.
+        let view = self.view_of(false)?;
         let session = session_hash(Some(session));
         guarded(|| {
-            // What is queued is not cut into passages for this.
-            let tables = self.tables.of(&View::new(committed, &self.fields, &[], 0)?)?;
+            let tables = self.tables.of(&view)?;
             let entries = tables.iter().flat_map(|table| table.of_session(session));
             found.extend(entries.filter_map(|entry| SubjectId::from_number(entry.memory)));
             found.sort_unstable();
