@@ -26,19 +26,19 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(done).await.map_err(|_| ServiceError::BrokeOff { work })
 }
 
-/// Held while the work of [`aside`] is done.
-static ASIDE: Semaphore = Semaphore::const_new(1);
+/// Held while the work of [`one_at_a_time`] is done.
+static TURN: Semaphore = Semaphore::const_new(1);
 
 /// As [`on_a_thread`], for work that computes for long while no caller waits: one at a time, so that calls find a processor.
 /// It may not wait for a disk that may not answer.
 ///
 /// # Errors
 /// As [`on_a_thread`].
-pub(crate) async fn aside<T: Send + 'static>(
+pub(crate) async fn one_at_a_time<T: Send + 'static>(
     work: &'static str,
     done: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ServiceError> {
-    let _place = ASIDE.acquire().await;
+    let _place = TURN.acquire().await;
     on_a_thread(work, done).await
 }
 

@@ -7,7 +7,7 @@ use crate::{
     ServiceError,
     distil::{Why, retract},
     index::Evidence,
-    tasks::aside,
+    tasks::one_at_a_time,
 };
 use cerebro_core::domain::{
     Exchange, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, Source,
@@ -69,7 +69,7 @@ impl History {
     /// [`ServiceError::Invalid`] for a session without a usable id, for one that another agent has, and for a batch
     /// that is too large; a failing store.
     pub async fn commit(&self, batch: HistoryBatch) -> Result<HistoryCommitted, ServiceError> {
-        let draft = aside("preparing a batch of a session", move || Draft::of(batch)).await??;
+        let draft = one_at_a_time("preparing a batch of a session", move || Draft::of(batch)).await??;
         let Decided { mut done, source, is_changed } =
             self.base.store.transact(|write| Box::pin(draft.decide(write))).await?;
         done.redacted = draft.redacted;

@@ -22,7 +22,7 @@ use crate::{
     base::Base,
     check::Check,
     lock,
-    tasks::{aside, on_a_thread},
+    tasks::{on_a_thread, one_at_a_time},
 };
 use cerebro_core::domain::SubjectId;
 use cerebro_core::text;
@@ -373,7 +373,7 @@ where
     F: FnOnce(&Index) -> Result<T, LexicalError> + Send + 'static,
 {
     let index = Arc::clone(index);
-    Ok(aside("indexing evidence", move || change(&index)).await??)
+    Ok(one_at_a_time("indexing evidence", move || change(&index)).await??)
 }
 
 /// Queries or changes an index on a thread for blocking work.
