@@ -79,6 +79,17 @@ fn start_and_stop_can_be_called_twice() {
     assert!(!logs.trim().is_empty(), "an empty log");
 }
 
+/// RocksDB's locks alone would take 40 MB more (`build.rs`).
+#[test]
+fn a_daemon_without_memories_has_less_than_45_mb_of_its_own() {
+    let home = Home::new();
+    home.agent().save("The only one", "Opens the store.");
+    let status = fs::read_to_string(format!("/proc/{}/status", home.daemon_pid())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap_or_else(|| panic!("{status}"));
+    let kib: u32 = line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap();
+    assert!((1..45_000).contains(&kib), "{line}");
+}
+
 #[test]
 fn a_daemon_that_is_asked_to_stop_logs_no_error() {
     let home = Home::new();
