@@ -149,6 +149,15 @@ impl Output {
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 
+    /// Asks for a yes, unless `yes` was given. A no ends the command: `nothing` says what was not done.
+    pub fn agree(&self, yes: bool, question: &str, nothing: &str) -> Result<()> {
+        if yes || self.confirm(question)? {
+            return Ok(());
+        }
+        self.note(nothing);
+        Err(Error::reported())
+    }
+
     /// A moving line on standard error, hidden when that is no terminal or shows the result itself.
     /// `{pos}` in the template counts; `total` makes it a bar.
     pub fn progress(&self, total: Option<u64>, template: &str) -> ProgressBar {

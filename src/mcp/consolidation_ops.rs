@@ -1,13 +1,8 @@
 //! A person's operations for tidying: archiving, and consolidation with its plans.
 
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-    fault::Fault,
-    operator::changed,
-    reply::moment,
-};
-use crate::answer::{Text, consolidation, memories::Changed, of};
+use super::operator::changed;
+use super::prelude::*;
+use crate::answer::{consolidation, memories::Changed};
 use cerebro_core::domain::{CycleId, MemoryId};
 use cerebro_core::truth::{Action, Insight};
 use cerebro_service::Consolidation;

@@ -2,13 +2,9 @@
 
 use std::num::NonZeroU64;
 
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-    handbook_ops,
-    reply::moment,
-};
-use crate::answer::{Text, distil, memories::Named, of};
+use super::handbook_ops;
+use super::prelude::*;
+use crate::answer::{distil, memories::Named};
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, Citation,
     PastSession,

@@ -1,12 +1,7 @@
 //! A person's operations on documents: ingest, list, show, forget.
 
-use serde_json::{Value, json};
-
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-};
-use crate::answer::{Text, documents, of};
+use super::prelude::*;
+use crate::answer::documents;
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, limits::LISTING_MAX,
 };

@@ -3,21 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
-use super::{
-    arguments::ArgumentError,
-    call::{Answer, Call},
-    document_ops::{document, ingested},
-    fault::Fault,
-    reply::{Reply, moment},
-};
-use crate::answer::of;
+use super::document_ops::{document, ingested};
+use super::prelude::*;
 use crate::reading::{Reader, images_beside, saw_image};
 use cerebro_core::domain::{Run, limits::ECHO_CHARS_MAX};
-use cerebro_core::text;
 use cerebro_documents::Format;
 use cerebro_service::DocumentRead;
 

@@ -4,15 +4,9 @@
 pub(super) mod exchange;
 pub(super) mod passage;
 
-use serde_json::json;
-
-use super::{
-    call::Call,
-    fault::Fault,
-    reply::{HitParts, NOTES, Reply},
-};
+use super::prelude::*;
+use super::reply::{HitParts, NOTES};
 use cerebro_core::domain::{ChunkId, ExchangeId, MemoryId, Project, Scope};
-use cerebro_core::text;
 use cerebro_service::{
     Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, SearchRequest, agent_slug,
     agents, flag_mark,

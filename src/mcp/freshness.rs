@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::{call::Call, fault::Fault, reply::Reply};
-use crate::answer::{Text, health::Stale};
+use super::prelude::*;
+use crate::answer::health::Stale;
 use crate::checkout::{Checkout, FILES_MAX, VERDICTS_WAIT, Verdicts};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, Verdict};
 use cerebro_core::domain::{Memory, MemoryId, Scope};
-use cerebro_core::text;
 use cerebro_service::{Gathered, Mark, MarkDetail, Marks, Service, ServiceError, Updated};
 use cerebro_store::StoreError;
 

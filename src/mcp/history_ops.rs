@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, Arguments, DayEdge},
-    call::{AnswerTo, Call},
-    fault::Fault,
-    reply::{millis, moment},
+    arguments::{Arguments, DayEdge},
+    reply::millis,
 };
-use crate::answer::{Text, history, of};
+use crate::answer::history;
 use cerebro_core::domain::{
     ExchangeId, FullExchange, PastCommand, PastCommit, PastSession, Scope, SessionId,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
-use cerebro_core::text;
 use cerebro_service::{
     Fact, FactsAbout, Fix, Forget, ImportRequest, Links, Preview, PreviewedFile, agent_named,
 };

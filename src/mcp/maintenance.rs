@@ -3,17 +3,13 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-    context::Context,
-    reply::moment,
-};
+use super::context::Context;
+use super::prelude::*;
 use crate::answer::{
-    Text, backup as backups,
+    backup as backups,
     graph::{Edge, Page},
     memories::{Known, Noted},
-    of, upkeep,
+    upkeep,
 };
 use cerebro_core::domain::MemoryId;
 use cerebro_service::{

@@ -1,13 +1,11 @@
 //! One memory in full, with its neighbours and its earlier revisions.
 
-use serde_json::{Value, json};
-
+use super::prelude::*;
 use super::{
     arguments::DayEdge,
-    call::{Answer, Call},
     evidence::{exchange, passage},
     freshness,
-    reply::{NOTES, Reply, agent, moment},
+    reply::{NOTES, agent},
     rows::shown_project,
     work_ops,
 };
@@ -15,7 +13,7 @@ use cerebro_core::domain::{
     ExchangeId, Memory, MemoryId, Nature, Revision, Validity, WorkId,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
 };
-use cerebro_core::{taint, text};
+use cerebro_core::taint;
 use cerebro_service::{Earlier, Observation, ObservationRequest, ServiceError};
 
 pub(super) async fn get(call: &mut Call) -> Answer {

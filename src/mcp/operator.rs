@@ -3,21 +3,18 @@
 //! The commands are clients of the daemon, like agents, over the same protocol. The daemon answers these operations
 //! only on a connection whose hello says that the client is a person's. The socket's permissions keep others out.
 
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, DayEdge},
-    call::{AnswerTo, Call},
+    arguments::DayEdge,
     context::{Context, lock},
-    distil_ops,
-    fault::Fault,
-    http, maintenance,
-    reply::moment,
+    distil_ops, http, maintenance,
     rows::{gone, memory_row, session_row},
     work_ops,
 };
 use crate::answer::{
-    Text, daemon, graph,
+    daemon, graph,
     memories::{Changed, Former, Listed, Misspelt, Named, Resolved, Spelling, Type, Types},
-    of, portable,
+    portable,
     projects::{self, Kept, Merged, Projects},
     sessions::{self, Events, Prompts, Sessions},
 };

@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, Arguments, DayEdge},
-    call::{AnswerTo, Call},
+    arguments::{Arguments, DayEdge},
     context::Context,
     freshness,
     rows::{entry_row, marks_beside, memory_row, session_row},
 };
 use crate::answer::{
-    Text, daemon,
+    daemon,
     memories::{self, Activity, Browsed, Day, Marks, Page},
-    of, sessions,
+    sessions,
 };
 use cerebro_core::domain::{Memory, MemoryId, SessionId, Timestamp, limits::CONTENT_BYTES_MAX};
-use cerebro_core::text;
 use cerebro_service::{Entry, Footing, Pair, Pairs, Selection, Service, SessionContents};
 
 /// Most memories of a page.

@@ -14,21 +14,19 @@ use rmcp::{
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tracing::Instrument as _;
 
+use super::prelude::*;
 use super::{
     arguments::{Arguments, Names},
-    call::{Answer, Call},
     connection::Connection,
     context::{Context, Counted},
     definition::{self, INSTRUCTIONS, TOOLS},
     dispatch::{self, Handler},
-    fault::Fault,
     library::{self, Address, Completion, PROMPTS, Question, TEMPLATES, Task},
     live::{self, Seen},
-    reply::Reply,
     wire::Wire,
 };
 use crate::{
@@ -41,7 +39,6 @@ use cerebro_core::code::Code;
 use cerebro_core::domain::{PERSON, Project, ScopeName, SessionId, limits::ECHO_CHARS_MAX};
 use cerebro_core::operation::{Attention, Audience, Group, Operation};
 use cerebro_core::redact::{self, RedactedText};
-use cerebro_core::text;
 use cerebro_service::{Caller, Clock, agent_name};
 
 /// How long a client may cache a list that never changes while the program runs.

@@ -2,18 +2,16 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, Arguments, DayEdge, bullets},
-    call::{Answer, Call},
+    arguments::{Arguments, DayEdge, bullets},
     cursor::SearchMark,
     evidence::{self, exchange},
     explain, freshness,
-    reply::{HitParts, NOTES, Reply, agent, day, moment},
+    reply::{HitParts, NOTES, agent, day},
     rows::{follow_ups, gone, gone_line, marked_entry, shown_project},
 };
-use crate::answer::{Text, memories, of};
+use crate::answer::memories;
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
@@ -21,7 +19,6 @@ use cerebro_core::domain::{
     limits::{CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, TIMELINE_MAX},
 };
 use cerebro_core::recall::{Match, Weights};
-use cerebro_core::text;
 use cerebro_search::lexical::Hit;
 use cerebro_service::{
     Change, ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, SaveOutcome,

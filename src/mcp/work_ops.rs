@@ -2,24 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
-use super::{
-    arguments::{ArgumentError, DayEdge},
-    call::{AnswerTo, Call},
-    context::Context,
-    fault::Fault,
-    reply::moment,
-};
+use super::prelude::*;
+use super::{arguments::DayEdge, context::Context};
 use crate::answer::{
-    Text,
     daemon::Journal,
-    name, of,
+    name,
     work::{self, Piece},
 };
 use cerebro_core::code::Code;
 use cerebro_core::domain::{Memory, WorkId};
-use cerebro_core::text;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::limits::{ANCHORS_MAX, HINT_BYTES, HINT_BYTES_RANGE};
 use cerebro_ledger::{Entry, IntentState, Outcome, Status, Work, World};

@@ -1,13 +1,9 @@
 //! The four tools of the journal, published if `[work] tools = true`: steps, gates and effects of a piece of work,
 //! which no hook can report.
 
-use serde_json::{Value, json};
-
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, DayEdge},
-    call::{Answer, Call},
-    fault::Fault,
-    reply::Reply,
+    arguments::DayEdge,
     work_ops::{actor, closed, degraded, filter, resumed, row},
 };
 use crate::answer::name;

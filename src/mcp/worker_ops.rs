@@ -1,15 +1,9 @@
 //! A person's operations on the worker, and the worker's part of `mem_stats`.
 
-use super::{
-    call::{AnswerTo, Call},
-    reply::millis,
-};
-use crate::answer::{
-    Text, of,
-    worker::{self, Worker},
-};
+use super::prelude::*;
+use super::reply::millis;
+use crate::answer::worker::{self, Worker};
 use cerebro_core::domain::limits::LISTING_MAX;
-use cerebro_core::text;
 use cerebro_service::{Service, ServiceError};
 use cerebro_store::{JobState, ListedJob};
 

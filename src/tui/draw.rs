@@ -1,16 +1,14 @@
 //! The frame of every screen: the names of the screens, the state of the connection and the keys. Also overlays.
 
 use ratatui::Frame;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
 use super::input::Input;
+use super::prelude::*;
 use super::scrolled::Scroll;
-use super::state::{Confirm, Link, Overlay, Picker, Screen, State};
+use super::state::{Confirm, Link, Overlay, Picker, Screen};
 use super::theme::Theme;
-use super::{dashboard, distil, fit, graph, live, memories, paint, sessions, works};
+use super::{dashboard, distil, graph, live, memories, sessions, works};
 
 /// Smallest terminal on which the screens are drawn.
 const COLUMNS_MIN: u16 = 40;

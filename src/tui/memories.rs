@@ -1,22 +1,15 @@
 //! The memories: a list of all or the hits of a search, with a preview, and each memory in full.
 
-use crossterm::event::{KeyCode, KeyEvent};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::asks::Slot;
 use super::detail::{self, Detail, Wish};
 use super::input::Input;
 use super::pages::{PAGE, Pages};
-use super::scrolled::Cursor;
-use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, State, Then};
-use super::{fit, paint};
+use super::prelude::*;
+use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, Then};
 use crate::answer::{memories::Page, observation::Observation, search::Found};
 use crate::view::{self, Row, Stored, date};
 use cerebro_core::domain::Kind;
-use cerebro_core::operation::Operation;
 
 /// How many hits one answer has.
 const HITS_PAGE: usize = 50;

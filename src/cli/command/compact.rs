@@ -2,13 +2,8 @@
 
 use std::time::Duration;
 
-use clap::Args;
-
+use super::prelude::*;
 use super::remains::Remains;
-use super::{CommandContext, Outcome};
-use crate::answer::of;
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
 
 /// Remove the last bytes of purged memories from the disk
 ///
@@ -19,7 +14,7 @@ use crate::cli::error::Result;
 #[derive(Debug, Args)]
 pub struct CompactArgs {}
 
-pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<()> {
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
     let bar = context.output.progress(None, "{spinner} rewriting the database's files, {elapsed}");
@@ -32,5 +27,5 @@ pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
     context.output.json(&answer)?;
     context.output.note("the database's files now hold nothing but what is in the database");
     remains.print(context);
-    Ok(Outcome::Done)
+    Ok(())
 }

@@ -2,17 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Args, Subcommand, ValueEnum};
-
-use super::{CommandContext, Outcome, within};
-use crate::answer::{
-    graph::{self, Graph, Node, Relation},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
-use crate::cli::table::{Column, Layout, Table, shown};
-use cerebro_core::text;
+use super::prelude::*;
+use crate::answer::graph::{self, Graph, Node, Relation};
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX};
 
 /// Longest title in a drawing, in characters.
@@ -78,7 +69,7 @@ const MEMORIES: &[Column<graph::About>] = &[
     ("title", Layout::Flexible, |about| shown(&about.row.title)),
 ];
 
-async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
+async fn entity(context: &CommandContext, args: EntityArgs) -> Result<()> {
     let request = Request::new(of::Entity)
         .with("name", args.name.as_str())
         .with("project", args.project)
@@ -98,10 +89,10 @@ async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
     if answer.truncated {
         context.output.note("there are more; see `--limit`");
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<()> {
     if let Some(About::Entity(args)) = args.about {
         return entity(context, args).await;
     }
@@ -123,7 +114,7 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
     if answer.truncated {
         context.output.note("there is more around it; see `--limit`");
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The title of a memory in a drawing.

@@ -19,6 +19,7 @@ mod marks;
 mod mcp;
 mod model;
 mod portable;
+mod prelude;
 mod projects;
 mod prompt;
 mod read;
@@ -50,8 +51,8 @@ use clap::builder::TypedValueParser;
 use clap::{Subcommand, ValueEnum};
 use tokio::runtime::{Builder, Runtime};
 
+use super::CommandContext;
 use super::error::{Error, Result};
-use super::{CommandContext, Outcome};
 use crate::answer::of;
 use crate::daemon::WIND_DOWN;
 use crate::platform;
@@ -183,7 +184,7 @@ impl Command {
         matches!(self, Self::Tui(_))
     }
 
-    pub(super) fn run(self, context: &CommandContext) -> Result<Outcome> {
+    pub(super) fn run(self, context: &CommandContext) -> Result<()> {
         match self {
             Self::Prompt(args) => prompt::run(context, &args),
             Self::Setup(args) => asking(setup::setup(context, args)),
@@ -251,7 +252,7 @@ impl Command {
 }
 
 /// Explains the program to a person who typed its name without a command.
-pub(super) fn welcome(context: &CommandContext) -> Result<Outcome> {
+pub(super) fn welcome(context: &CommandContext) -> Result<()> {
     setup::welcome::run(context)
 }
 
@@ -294,12 +295,12 @@ fn bounded_text(bytes: Vec<u8>, bytes_max: u64, name: &str) -> Result<String> {
 }
 
 /// Runs a client of the daemon.
-fn asking(work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+fn asking(work: impl Future<Output = Result<()>>) -> Result<()> {
     until_done(workers(ASKING_THREADS), work)
 }
 
 /// Runs work, and waits for nothing that remains of it: a read of standard input ends only when the client writes.
-fn until_done(threads: Builder, work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+fn until_done(threads: Builder, work: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = runtime(threads)?;
     let done = runtime.block_on(work);
     runtime.shutdown_background();
@@ -307,7 +308,7 @@ fn until_done(threads: Builder, work: impl Future<Output = Result<Outcome>>) -> 
 }
 
 /// Runs a server, and waits a little for its remaining tasks.
-fn serving(work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+fn serving(work: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = runtime(workers(SERVING_THREADS))?;
     let done = runtime.block_on(work);
     runtime.shutdown_timeout(WIND_DOWN);

@@ -1,23 +1,14 @@
 //! Reading: `get`, `timeline` and `context`.
 
-use clap::{Args, ValueEnum};
-use serde_json::json;
-
 use super::marks::print_marks;
-use super::{CommandContext, Outcome, name_of, suggest, within};
+use super::prelude::*;
 use crate::answer::{
-    Received, Text,
     observation::{Anchor, Observation},
-    of,
     sessions::{Marked, Timeline},
 };
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table, bytes, shown};
 use cerebro_core::domain::limits::{
     CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
 };
-use cerebro_core::text;
 
 /// Show whole memories, exchanges or passages of documents
 #[derive(Debug, Args)]
@@ -92,7 +83,7 @@ const ENTRIES: &[(&str, Layout)] = &[
     ("title", Layout::Flexible),
 ];
 
-pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
+pub async fn get(context: &CommandContext, args: GetArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut all = Vec::new();
     for id in &args.ids {
@@ -116,7 +107,7 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
         }
         show_whole(context, memory)?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Shows a memory with its revisions, if they were requested.
@@ -202,7 +193,7 @@ fn facts(found: &Observation, moment: impl Fn(&Option<Text>) -> String) -> Vec<(
     facts
 }
 
-pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Outcome> {
+pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let request = Request::new(of::Timeline)
         .with("id", daemon.memory_id(&args.id).await?)
@@ -214,7 +205,7 @@ pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Ou
     context.output.table(&timeline_table(&found), "nothing happened")?;
     let all = found.before.iter().chain([&found.focus]).chain(&found.after);
     print_marks(context, all.map(|one| (&one.entry.id, &one.marks)));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn timeline_table(found: &Timeline) -> Table {
@@ -230,7 +221,7 @@ fn timeline_table(found: &Timeline) -> Table {
     table
 }
 
-pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outcome> {
+pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<()> {
     let request = Request::new(of::Context)
         .with("project", args.project.as_deref())
         .with("scope", args.scope)
@@ -242,7 +233,7 @@ pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outc
     context.output.json(answer.raw())?;
     context.output.text(answer.text.raw())?;
     context.output.notes(&suggestions);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,17 +4,8 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-
-use super::{CommandContext, Outcome, suggest};
-use crate::answer::{
-    Received,
-    memories::{Gone, Saved},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::shown;
+use super::prelude::*;
+use crate::answer::memories::{Gone, Saved};
 use cerebro_core::domain::{ExchangeId, limits::CONTENT_BYTES_MAX};
 
 /// Save a memory
@@ -156,7 +147,7 @@ impl Fields {
     }
 }
 
-pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
+pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<()> {
     let SaveArgs { words, title, content, file, fields, revive, session } = args;
     let (title, content) = title_and_content(words, title, content, file.is_some())?;
     let content = match (content, file) {
@@ -183,7 +174,7 @@ pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
     print(context, &saved)
 }
 
-pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcome> {
+pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<()> {
     let content = match (args.content, args.file) {
         (Some(content), _) if content != "-" => Some(content),
         (Some(_), _) => Some(read_content(Path::new("-"))?),
@@ -258,12 +249,12 @@ fn bounded(reader: impl Read) -> io::Result<String> {
 }
 
 /// Says what was written.
-fn print(context: &CommandContext, saved: &Received<Saved>) -> Result<Outcome> {
+fn print(context: &CommandContext, saved: &Received<Saved>) -> Result<()> {
     context.output.json(saved.raw())?;
     let place = format!(" (revision {}) in project {}", saved.revision, saved.project.raw());
     context.output.outcome(saved.id.raw(), saved.outcome.raw(), &place)?;
     print_details(context, saved);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Says what else there is to know about a write.

@@ -1,14 +1,7 @@
 //! Selections: the conditions that commands over many memories share, and reading the memories that meet them.
 
-use clap::Args;
-
-use crate::answer::{
-    Text,
-    memories::{Listed, Row},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
+use super::prelude::*;
+use crate::answer::memories::{Listed, Row};
 use cerebro_core::domain::limits::LISTING_MAX;
 
 /// Most memories that one command changes.

@@ -1,18 +1,12 @@
 //! Past sessions in the tools: one exchange in parts, and the exchanges around it. Everything shown is a quotation.
 
-use serde_json::{Value, json};
-
+use super::super::prelude::*;
 use super::repeating;
-use crate::mcp::{
-    arguments::ArgumentError,
-    call::{Answer, Call},
-    reply::{NOTES, Reply, agent, moment},
-};
+use crate::mcp::reply::{NOTES, agent};
 use cerebro_core::domain::{
     Exchange, ExchangeId, MemoryId, PastSession, Scope,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN, TIMELINE_MAX},
 };
-use cerebro_core::text;
 use cerebro_service::{Evidence, ExchangePart, ExchangeRequest};
 
 /// The type of exchanges.

@@ -1,15 +1,12 @@
 //! Documents in the tools: one passage, with references to the passages around it. Everything shown is a quotation.
 
+use super::super::prelude::*;
 use super::repeating;
-use crate::mcp::{
-    call::{Answer, Call},
-    reply::{NOTES, Reply, moment},
-};
+use crate::mcp::reply::NOTES;
 use cerebro_core::domain::{
     ChunkId, MemoryId, Origin, Taint,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
 };
-use cerebro_core::text;
 use cerebro_service::{ChunkPart, Evidence, ServiceError};
 
 pub(in crate::mcp) async fn get(call: &mut Call, id: ChunkId) -> Answer {

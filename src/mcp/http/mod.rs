@@ -26,13 +26,12 @@ use axum::{
 use tokio_util::sync::CancellationToken;
 
 use self::{auth::Authenticator, sessions::SessionRegistry, token::Token};
+use super::prelude::*;
 use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
     context::{Context, Listening},
     metrics,
 };
-use crate::answer::{Text, listeners, of};
+use crate::answer::listeners;
 use cerebro_net::{BoundedListener, Guard};
 
 const MCP: &str = "/mcp";

@@ -9,18 +9,9 @@ pub use reader::{ReadArgs, run as read};
 
 use std::path::Path;
 
-use clap::{Args, Subcommand};
-use serde_json::json;
-
+use super::prelude::*;
 use super::selection::ProjectArgs;
-use super::{CommandContext, Outcome, suggest};
-use crate::answer::{
-    documents::{Document, Shown},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::answer::documents::{Document, Shown};
 
 /// What to do with documents that were read.
 #[derive(Debug, Subcommand)]
@@ -68,7 +59,7 @@ const DOCUMENTS: &[(&str, Layout)] = &[
     ("path", Layout::Flexible),
 ];
 
-pub async fn run(context: &CommandContext, command: DocumentsCommand) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, command: DocumentsCommand) -> Result<()> {
     match command {
         DocumentsCommand::List(args) => list(context, args).await,
         DocumentsCommand::Show(args) => show(context, &args).await,
@@ -89,7 +80,7 @@ async fn all(daemon: &Daemon, request: impl Fn() -> Request<of::Documents>) -> R
     }
 }
 
-async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
+async fn list(context: &CommandContext, args: ListArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let request = || args.of.request(of::Documents);
     let documents = all(&daemon, request).await?;
@@ -108,7 +99,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     });
     context.output.table(&table, "no documents yet; `cerebro ingest PATH` reads some")?;
     context.output.notes(&suggestions);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// A path as a person on a terminal reads it: from the working folder, where it lies below that. Scripts get it whole.
@@ -134,7 +125,7 @@ async fn id_of(daemon: &Daemon, given: &str) -> Result<String> {
     found.map(|document| shown(&document.id)).ok_or_else(none)
 }
 
-async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
+async fn show(context: &CommandContext, args: &ShowArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
     let mut passages = Vec::new();
@@ -165,19 +156,15 @@ async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
         let (id, heading) = (passage.id.raw(), passage.heading.raw());
         context.output.text(&format!("\n--- {id} {heading} ---\n{}", passage.text.raw()))?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<Outcome> {
+async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<()> {
     let question = "Destroy what is stored of this document? This cannot be undone; its file stays.";
-    if !args.yes && !context.output.confirm(question)? {
-        context.output.note("nothing was destroyed");
-        return Ok(Outcome::Short);
-    }
+    context.output.agree(args.yes, question, "nothing was destroyed")?;
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
     let gone = daemon.read(Request::new(of::DocumentForget).with("id", id)).await?;
     context.output.json(gone.raw())?;
-    context.output.outcome(gone.id.raw(), "forgotten", &format!(": {}", gone.path.raw()))?;
-    Ok(Outcome::Done)
+    context.output.outcome(gone.id.raw(), "forgotten", &format!(": {}", gone.path.raw()))
 }

@@ -6,23 +6,13 @@ mod forget;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
-use serde_json::json;
 use toml_edit::{Array, InlineTable, Value};
 
+use super::prelude::*;
 use super::setup::SetupContext;
-use super::{CommandContext, Outcome};
-use crate::answer::{
-    Received,
-    history::{Fault, Found, MemoryFile, Preview, Status, Taken},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, bytes, shown};
+use crate::answer::history::{Fault, Found, MemoryFile, Preview, Status, Taken};
 use crate::config::{Config, edit};
 use crate::home::CONFIG_FILE;
-use cerebro_core::text;
 use cerebro_service::{Choice, HistorySettings, agent_slug, agents, glance, places};
 
 /// How often the progress is polled.
@@ -136,7 +126,7 @@ const FAULTS: &[Column<Fault>] = &[
     ("why it was not read", Layout::Flexible, |fault| shown(&fault.reason)),
 ];
 
-pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<()> {
     match command {
         HistoryCommand::Import(args) => import(context, args).await,
         HistoryCommand::Status => status(context).await,
@@ -153,7 +143,7 @@ pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Ou
     }
 }
 
-async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
+async fn import(context: &CommandContext, args: ImportArgs) -> Result<()> {
     if args.since.as_deref().is_some_and(|since| text::duration(since).is_none()) {
         return Err(Error::usage("`--since` is a number and a unit, such as 30d, or 0 for all"));
     }
@@ -169,7 +159,7 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
         } else {
             show_found(context, &found)?;
         }
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     if let Some(nothing) = nothing {
         let hint = "`cerebro history import --dry-run` shows what there is; `cerebro history include` chooses a project \
@@ -181,10 +171,7 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
         if !context.output.is_json() {
             show_found(context, &found)?;
         }
-        if !context.output.confirm(&question(&settings, &args))? {
-            context.output.note("nothing was imported");
-            return Ok(Outcome::Short);
-        }
+        context.output.agree(false, &question(&settings, &args), "nothing was imported")?;
     }
     let changes = changes(&settings, &args);
     if !changes.is_empty() {
@@ -196,7 +183,7 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     } else {
         watch(context, &daemon).await?
     };
-    show_status(context, &status).map(|()| Outcome::Done)
+    show_status(context, &status)
 }
 
 /// The message that no session of the named project was found, with projects that may have been meant.
@@ -366,13 +353,13 @@ async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Received<Sta
     }
 }
 
-async fn status(context: &CommandContext) -> Result<Outcome> {
+async fn status(context: &CommandContext) -> Result<()> {
     let status = context.ask(Request::new(of::HistoryStatus)).await?;
     show_status(context, &status)?;
     if status.state == "off" {
         context.output.note("past sessions are not imported; `cerebro history import` asks and imports them");
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()> {
@@ -428,13 +415,13 @@ const EXCLUDE: Choosing = Choosing {
 };
 
 /// Empties the list of what is included, so that it narrows nothing.
-fn include_all(context: &CommandContext) -> Result<Outcome> {
+fn include_all(context: &CommandContext) -> Result<()> {
     edit::set(&context.home()?.config_file(), "history", &[(INCLUDE.key, Some(included(&[])))])?;
     choose(context, &INCLUDE, None, false)
 }
 
 /// Adds to a list in the settings, removes from it, or shows it.
-fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove: bool) -> Result<Outcome> {
+fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove: bool) -> Result<()> {
     let file = context.home()?.config_file();
     let mut entries = (list.of)(Config::read(&file)?.history);
     if let Some(what) = what {
@@ -465,6 +452,5 @@ fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove:
     for entry in entries {
         table.add(vec![entry]);
     }
-    context.output.table(&table, list.nothing)?;
-    Ok(Outcome::Done)
+    context.output.table(&table, list.nothing)
 }

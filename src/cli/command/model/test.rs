@@ -4,13 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use serde_json::json;
-
-use super::super::{CommandContext, Outcome};
+use super::super::prelude::*;
 use super::{folder, settings};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{bytes, ms};
+use crate::cli::table::ms;
 use crate::home::Home;
 use cerebro_core::redact::redact_text;
 use cerebro_models::embed::{self, Embedder, Provider, Purpose};
@@ -33,7 +29,7 @@ const NEAR: [&str; 2] = [
 ];
 const FAR: &str = "We render the chart with twelve columns on wide screens.";
 
-pub async fn run(context: &CommandContext, home: &Home, args: TestArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, home: &Home, args: TestArgs) -> Result<()> {
     let mut settings = settings(home)?;
     if let Some(name) = args.name {
         (settings.provider, settings.model) = (Provider::Local, name);
@@ -76,7 +72,7 @@ pub async fn run(context: &CommandContext, home: &Home, args: TestArgs) -> Resul
             .output
             .note("sentences with the same meaning are no more similar than sentences with different meanings: is this the right model?");
     }
-    Ok(if sound { Outcome::Done } else { Outcome::Short })
+    done_if(sound)
 }
 
 /// The middle one of some times.

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::super::prelude::*;
 use super::note::{self, Note, Standing};
-use crate::cli::error::{Error, Result};
 use crate::platform;
 use cerebro_core::domain::{MemoryId, Project};
-use cerebro_core::{redact, text};
+use cerebro_core::redact;
 use cerebro_durable::{self as durable, Kind};
 
 /// Deepest folder below the given one that is read.

@@ -11,13 +11,11 @@ pub mod welcome;
 
 use std::path::{Path, PathBuf};
 
+use clap::ArgGroup;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{ArgGroup, Args};
-use serde_json::{Value, json};
 
-use super::{CommandContext, Outcome, history};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table};
+use super::history;
+use super::prelude::*;
 use crate::config::Config;
 use crate::home::{CONFIG_FILE, HomeError, user_home};
 use crate::mcp::TOOLS;
@@ -424,7 +422,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     Ok(made.canonicalize().unwrap_or(made))
 }
 
-pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome> {
+pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<()> {
     if args.all {
         return all::run(context, &args).await;
     }
@@ -436,7 +434,7 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
         let checked = check(&agent_files).await?;
         context.output.json(&checked.answer)?;
         checked.show(context)?;
-        return Ok(checked.outcome());
+        return done_if(!checked.is_short);
     }
     let mut plan = agent_files.plan(&args)?;
     if !args.dry_run {
@@ -446,15 +444,14 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
     if !args.dry_run {
         history::offer(context, &agent_files.setup, args.history, !args.yes).await?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> {
+pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<()> {
     let agent_files = AgentFiles::named(context, &args.agent)?;
     let run = Run::dry_if(args.dry_run);
     let (changes, notes) = agent_files.remove(run)?;
-    agent_files.show(context, &changes, run, &notes)?;
-    Ok(Outcome::Done)
+    agent_files.show(context, &changes, run, &notes)
 }
 
 const AGENT_COLUMNS: &[(&str, Layout)] = &[
@@ -471,10 +468,9 @@ fn agent_row(name: &str, is_installed: bool, parts: &[&str], configuration: Stri
     vec![name.to_owned(), found.to_owned(), put_in, configuration]
 }
 
-fn list(context: &CommandContext) -> Result<Outcome> {
+fn list(context: &CommandContext) -> Result<()> {
     let mut table = Table::new(AGENT_COLUMNS);
-    let (mut rows, mut outcome) = (Vec::new(), Outcome::Done);
-    let (mut is_missing, mut is_any) = (false, false);
+    let (mut rows, mut is_faulty, mut is_missing, mut is_any) = (Vec::new(), false, false, false);
     for agent in &AGENTS {
         let (agent_files, fault) = AgentFiles::and_fault(context, agent)?;
         let is_installed = agent.is_installed(&agent_files.setup.folders);
@@ -489,7 +485,7 @@ fn list(context: &CommandContext) -> Result<Outcome> {
         if let Some(fault) = fault {
             row["problem"] = json!(fault.to_string());
             context.output.warn(&fault.to_string());
-            outcome = Outcome::Short;
+            is_faulty = true;
         }
         rows.push(row);
         is_missing |= is_installed && parts.is_empty();
@@ -505,7 +501,7 @@ fn list(context: &CommandContext) -> Result<Outcome> {
     } else {
         "none was found here; `cerebro setup AGENT` sets one up all the same"
     });
-    Ok(outcome)
+    done_if(!is_faulty)
 }
 
 const STATES: &[(&str, Layout)] = &[
@@ -526,10 +522,6 @@ struct Checked {
 }
 
 impl Checked {
-    fn outcome(&self) -> Outcome {
-        if self.is_short { Outcome::Short } else { Outcome::Done }
-    }
-
     fn show(&self, context: &CommandContext) -> Result<()> {
         context.output.table(&self.table, "nothing is set up")?;
         context.output.notes(&self.notes);
@@ -583,7 +575,7 @@ async fn check(agent_files: &AgentFiles) -> Result<Checked> {
 }
 
 /// Checks every agent found here into which Cerebro was put, and names the others.
-async fn check_all(context: &CommandContext) -> Result<Outcome> {
+async fn check_all(context: &CommandContext) -> Result<()> {
     let folders = SetupContext::of(context)?.folders;
     let (mut answers, mut is_short) = (Vec::new(), false);
     for agent in &AGENTS {
@@ -616,7 +608,7 @@ async fn check_all(context: &CommandContext) -> Result<Outcome> {
     if is_none {
         context.output.note("no agent is set up; `cerebro setup` lists them");
     }
-    Ok(if is_short || is_none { Outcome::Short } else { Outcome::Done })
+    done_if(!is_short && !is_none)
 }
 
 /// Checks an agent into which Cerebro was put; `None` for another one.
