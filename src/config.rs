@@ -190,9 +190,6 @@ pub enum ConfigError {
 
 impl Config {
     /// Reads the file. A missing file means all defaults.
-    ///
-    /// # Errors
-    /// [`ConfigError`], with the place in the file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,

@@ -48,11 +48,8 @@ pub struct Home {
 }
 
 impl Home {
-    /// Opens the home in `dir` or `$HOME/.cerebro`. Creates it with mode 0700 if it is missing.
-    ///
-    /// # Errors
-    /// [`HomeError`], which names the folder: it cannot be created or written, belongs to another user, or is open to
-    /// others and contains files that are not Cerebro's.
+    /// Opens the home in `dir` or `$HOME/.cerebro`. Creates it with mode 0700 if it is missing. Fails if it cannot be
+    /// created or written, belongs to another user, or is open to others and contains files that are not Cerebro's.
     pub fn open(dir: Option<&Path>) -> Result<Self, HomeError> {
         let dir = match dir {
             Some(dir) => dir.to_owned(),
@@ -212,9 +209,6 @@ pub fn bytes_below(dir: &Path) -> u64 {
 
 /// Creates a folder for sockets, with mode 0700, and checks that only this user can access it. Any user could have
 /// created one under `/tmp`.
-///
-/// # Errors
-/// [`HomeError::Unusable`] or [`HomeError::NotPrivate`], which name the folder.
 pub fn open_private_dir(dir: &Path) -> Result<(), HomeError> {
     platform::create_private_dir_all(dir)
         .map_err(|source| HomeError::Unusable { path: dir.to_owned(), source })?;
@@ -233,9 +227,6 @@ fn check_fit(path: &Path) -> Result<(), HomeError> {
 }
 
 /// Checks that a folder belongs to this user and is closed to others.
-///
-/// # Errors
-/// [`HomeError::NotPrivate`] with the reason; [`HomeError::Unusable`] if it cannot be examined.
 pub fn check_private(dir: &Path) -> Result<(), HomeError> {
     match platform::privacy_fault(dir) {
         Ok(None) => Ok(()),

@@ -61,9 +61,6 @@ pub struct Daemon {
 
 impl Daemon {
     /// Connects, and starts a daemon where there is none.
-    ///
-    /// # Errors
-    /// When the home or its configuration is unusable or no daemon comes up.
     pub async fn reach(home: &Home) -> Result<Self> {
         Self::reach_within(home, CALL_MAX).await
     }
@@ -86,9 +83,6 @@ impl Daemon {
     }
 
     /// Makes sure that a daemon that runs already has its memory where `--db` says.
-    ///
-    /// # Errors
-    /// When it has it elsewhere, or the option makes no sense.
     pub async fn agrees(home: &Home) -> Result<()> {
         let Some(wanted) = database_of_option(home)? else { return Ok(()) };
         if let Some(daemon) = Self::running(home).await? {
@@ -111,9 +105,7 @@ impl Daemon {
     }
 
     /// Connects to the daemon that runs already, to ask of the daemon and not of a project; `None` when none runs.
-    ///
-    /// # Errors
-    /// When one runs that cannot be talked to.
+    /// Fails if one runs that cannot be talked to.
     pub async fn running(home: &Home) -> Result<Option<Self>> {
         let hello = Hello { cwd: None, project_dir: None, ..Hello::of_this_process(Role::Operator) };
         match client::connect(home, &hello, Autostart::No).await {
@@ -124,18 +116,12 @@ impl Daemon {
     }
 
     /// Calls, and reads the answer.
-    ///
-    /// # Errors
-    /// The daemon's own words when it refused; else that it did not answer, or that the answer is not what the operation
-    /// answers.
     pub async fn read<O: Ask>(&self, request: Request<O>) -> Result<Received<O::Answer>> {
         Ok(self.client.ask(request.operation, Value::Object(request.arguments)).await?)
     }
 
-    /// The whole id of the memory that is meant: by its id, or by a beginning that no other has.
-    ///
-    /// # Errors
-    /// When no id, or more than one, begins like that; the candidates are named.
+    /// The whole id of the memory that is meant: by its id, or by a beginning that no other has. Fails if no id, or
+    /// more than one, begins like that; the candidates are named.
     pub async fn memory_id(&self, given: &str) -> Result<String> {
         self.id_of(given, false).await
     }

@@ -87,10 +87,8 @@ impl Output {
         if self.json { Ok(()) } else { self.write(&text()) }
     }
 
-    /// Writes bytes as they are, with `--json` too: a script, or the lines of an export.
-    ///
-    /// # Errors
-    /// When standard output does not take them; a reader that has gone is a quiet error.
+    /// Writes bytes as they are, with `--json` too: a script, or the lines of an export. A reader that has gone is an
+    /// error without words.
     pub fn write(&self, text: &str) -> Result<()> {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -132,10 +130,7 @@ impl Output {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// Asks for a yes.
-    ///
-    /// # Errors
-    /// When there is no terminal to answer on, or it cannot be read.
+    /// Asks for a yes. Fails without a terminal to answer on.
     pub fn confirm(&self, question: &str) -> Result<bool> {
         if !Self::has_person() {
             return Err(Error::usage(

@@ -11,9 +11,6 @@ use cerebro_durable as durable;
 
 /// Sets keys of a table, or removes those whose value is `None`. Comments, order and other keys stay. The file is
 /// replaced atomically, and only by a valid configuration. A symbolic link to it stays a link.
-///
-/// # Errors
-/// [`ConfigError`]: the file cannot be read or written, or is not valid before or after.
 pub fn set(path: &Path, table: &str, keys: &[(&str, Option<Value>)]) -> Result<(), ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_path_buf(), source };
     let text = match fs::read_to_string(path) {

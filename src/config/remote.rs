@@ -62,10 +62,8 @@ impl Default for RemoteConfig {
 }
 
 impl Config {
-    /// The settings of the use cases for a home; `--db` overrides the file.
-    ///
-    /// # Errors
-    /// [`ConfigError`] if the settings name a server that cannot be used with them.
+    /// The settings of the use cases for a home; `--db` overrides the file. Fails if the settings name a server that
+    /// cannot be used with them.
     pub fn settings_in(&self, home: &Home) -> Result<Settings, ConfigError> {
         Ok(Settings { remote: self.remote.of(home, |name| std::env::var(name).ok())?, ..self.settings() })
     }

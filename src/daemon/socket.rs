@@ -34,9 +34,7 @@ pub enum DialError {
 
 /// Connects to the home's daemon. Before it sends anything, it verifies that the daemon runs as this user: only this
 /// user can enter the socket's folder (the home, or a folder of its own), and the kernel says that this user listens.
-///
-/// # Errors
-/// [`DialError`]. All but `Silent` last until the socket is removed.
+/// All errors but `Silent` last until the socket is removed.
 pub async fn dial(home: &Home) -> Result<UnixStream, DialError> {
     let path = lock::socket_path(home);
     let silent = |source| DialError::Silent { path: path.clone(), source };
@@ -66,9 +64,6 @@ pub struct Socket {
 
 impl Socket {
     /// Listens for the home's clients. Removes the socket of a dead daemon; the lock permits that.
-    ///
-    /// # Errors
-    /// [`SocketError`], which names the path.
     pub fn bind(home: &Home, lock: &Lock) -> Result<Self, SocketError> {
         let path = home.socket_path();
         if let Some(dir) = path.parent() {
@@ -85,9 +80,6 @@ impl Socket {
     }
 
     /// Waits for the next client of the same user. Connections of other users are closed.
-    ///
-    /// # Errors
-    /// The system's error, for example that there are no more file descriptors.
     pub async fn accept(&self) -> io::Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;

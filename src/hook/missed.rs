@@ -31,9 +31,6 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 const TRIES: usize = 100;
 
 /// Records that an event of a session could not be reported. If it may have arrived nevertheless, `once` is its key.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn note(home: &Path, session: &str, now: Timestamp, once: Option<&str>) -> io::Result<()> {
     let folder = home.join(FOLDER);
     fs::create_dir_all(&folder)?;

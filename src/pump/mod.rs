@@ -71,10 +71,7 @@ pub enum PumpError {
 /// signal to end. Only protocol messages are written to stdout.
 ///
 /// A read of stdin cannot be interrupted, so the caller must end with `Runtime::shutdown_background`: dropping the
-/// runtime would wait for one more line.
-///
-/// # Errors
-/// [`PumpError::Signals`]. A daemon that cannot be reached is reported to the client instead.
+/// runtime would wait for one more line. A daemon that cannot be reached is reported to the client.
 pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
     let dial = ToDaemon { home: home.clone(), hello: hello(options, home).await };
     let termination = platform::termination().map_err(PumpError::Signals)?;
@@ -85,10 +82,8 @@ pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
     Ok(())
 }
 
-/// Like [`run`], but with the server in this process instead of the daemon. No other process can use this home.
-///
-/// # Errors
-/// [`PumpError::Lock`] when the home has an owner already.
+/// Like [`run`], but with the server in this process instead of the daemon. No other process can use this home. Fails
+/// if the home has an owner already.
 pub async fn run_standalone<S: Serve>(
     home: &Home,
     options: PumpOptions,

@@ -99,10 +99,8 @@ where
     fault.map_or(Ok(()), Err)
 }
 
-/// Asks for each memory until one fails. Returns the answers before that, and the failure.
-///
-/// # Errors
-/// The failure, when nothing was done before it.
+/// Asks for each memory until one fails. Returns the answers before that, and the failure. It fails itself only if nothing
+/// was done before.
 async fn each<O: Ask>(
     context: &CommandContext,
     daemon: &Daemon,

@@ -257,9 +257,6 @@ fn included(choices: &[Choice]) -> Value {
 
 /// Reports the past sessions on this machine while an agent is set up. With `asks`, offers to import them if there is
 /// a terminal. Nothing is imported without a yes.
-///
-/// # Errors
-/// Settings that cannot be written, or a daemon that cannot be reached after a yes.
 pub async fn offer(
     context: &CommandContext,
     setup: &SetupContext,

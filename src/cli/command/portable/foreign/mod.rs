@@ -51,10 +51,7 @@ impl Source {
         }
     }
 
-    /// Reads everything in the file.
-    ///
-    /// # Errors
-    /// [`ForeignError`] when the file is not of this program. Entries that cannot be read are in
+    /// Reads everything in the file. Fails if the file is not of this program; entries that cannot be read are in
     /// [`Harvest::skipped`].
     pub fn read(self, path: &Path, project: &Project) -> Result<Harvest, ForeignError> {
         match self {

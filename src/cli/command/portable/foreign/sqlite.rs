@@ -21,9 +21,6 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Opens the file and checks that it holds the tables.
-    ///
-    /// # Errors
-    /// [`ForeignError`] when it is missing, no database, or another program's.
     pub fn open(path: &'a Path, source: Source, tables: &[&str]) -> Result<Self, ForeignError> {
         drop(open(path)?);
         let checked = path.canonicalize().and_then(|whole| check_companions(&whole));
