@@ -47,6 +47,13 @@ impl<O> Request<O> {
         self
     }
 
+    /// Adds the members of an object in the same way.
+    #[must_use]
+    pub fn given(self, arguments: Value) -> Self {
+        let members = arguments.as_object().cloned().unwrap_or_default();
+        members.into_iter().fold(self, |request, (name, value)| request.with(&name, value))
+    }
+
     /// Whether it has no arguments.
     pub fn is_bare(&self) -> bool {
         self.arguments.is_empty()

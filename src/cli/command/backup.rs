@@ -107,10 +107,9 @@ pub async fn run(context: &CommandContext, args: BackupArgs) -> Result<()> {
 
 async fn back_up(context: &CommandContext, args: NowArgs) -> Result<()> {
     let dir = folder(context, args.to)?;
-    let request = Request::new(of::Backup)
-        .with("dir", dir.display().to_string())
-        .with("keep", args.keep)
-        .with("verify", args.verify);
+    let request = Request::new(of::Backup).given(json!({
+        "dir": dir.display().to_string(), "keep": args.keep, "verify": args.verify,
+    }));
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let made = with_progress(context, &daemon, request).await?;
     context.output.json(made.raw())?;

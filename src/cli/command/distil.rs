@@ -190,10 +190,9 @@ async fn plan(context: &CommandContext, args: RunArgs) -> Result<()> {
 
 async fn review(context: &CommandContext, args: ReviewArgs) -> Result<()> {
     let project = args.project.as_deref();
-    let request = Request::new(of::DistilReview)
-        .with("project", project)
-        .with("state", args.state.and_then(name_of))
-        .with("limit", args.limit);
+    let request = Request::new(of::DistilReview).given(json!({
+        "project": project, "state": args.state.and_then(name_of), "limit": args.limit,
+    }));
     let is_empty = |answer: &Proposals| answer.candidates.is_empty() && answer.arrangements.is_empty();
     let (answer, suggestions) = read(context, request, project, is_empty).await?;
     context.output.json(answer.raw())?;

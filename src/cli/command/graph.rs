@@ -70,10 +70,9 @@ const MEMORIES: &[Column<graph::About>] = &[
 ];
 
 async fn entity(context: &CommandContext, args: EntityArgs) -> Result<()> {
-    let request = Request::new(of::Entity)
-        .with("name", args.name.as_str())
-        .with("project", args.project)
-        .with("limit", args.limit);
+    let request = Request::new(of::Entity).given(json!({
+        "name": args.name, "project": args.project, "limit": args.limit,
+    }));
     let answer = context.answer(request).await?;
     let table = Table::of(MEMORIES, &answer.memories);
     let nothing = format!("nothing is known about `{}` in project {}", args.name, answer.project.raw());

@@ -87,12 +87,10 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut all = Vec::new();
     for id in &args.ids {
-        let request = Request::new(of::GetObservation)
-            .with("id", daemon.readable_id(id).await?)
-            .with("history", args.history)
-            .with("offset", args.offset)
-            .with("max_bytes", args.max_bytes.unwrap_or(GET_BYTES_MAX))
-            .with("as_of", args.as_of.as_deref());
+        let request = Request::new(of::GetObservation).given(json!({
+            "id": daemon.readable_id(id).await?, "history": args.history, "offset": args.offset,
+            "max_bytes": args.max_bytes.unwrap_or(GET_BYTES_MAX), "as_of": args.as_of,
+        }));
         all.push(daemon.read(request).await?);
     }
     // A single memory is an object, as in earlier versions; several are a list.
@@ -195,11 +193,10 @@ fn facts(found: &Observation, moment: impl Fn(&Option<Text>) -> String) -> Vec<(
 
 pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let request = Request::new(of::Timeline)
-        .with("id", daemon.memory_id(&args.id).await?)
-        .with("before", args.before)
-        .with("after", args.after)
-        .with("within", name_of(args.within));
+    let request = Request::new(of::Timeline).given(json!({
+        "id": daemon.memory_id(&args.id).await?, "before": args.before, "after": args.after,
+        "within": name_of(args.within),
+    }));
     let found = daemon.read(request).await?;
     context.output.json(found.raw())?;
     context.output.table(&timeline_table(&found), "nothing happened")?;
@@ -222,11 +219,9 @@ fn timeline_table(found: &Timeline) -> Table {
 }
 
 pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<()> {
-    let request = Request::new(of::Context)
-        .with("project", args.project.as_deref())
-        .with("scope", args.scope)
-        .with("limit", args.limit)
-        .with("max_bytes", args.max_bytes);
+    let request = Request::new(of::Context).given(json!({
+        "project": args.project, "scope": args.scope, "limit": args.limit, "max_bytes": args.max_bytes,
+    }));
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(request).await?;
     let suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), None).await?;

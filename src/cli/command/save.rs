@@ -155,11 +155,9 @@ pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<()> {
         (None, Some(file)) => read_content(&file)?,
         _ => read_content(Path::new("-"))?,
     };
-    let request = Request::new(of::Save)
-        .with("title", title)
-        .with("content", content)
-        .with("revive", revive)
-        .with("session_id", session);
+    let request = Request::new(of::Save).given(json!({
+        "title": title, "content": content, "revive": revive, "session_id": session,
+    }));
     let daemon = Daemon::reach(&context.home()?).await?;
     let kind = fields.kind.clone();
     // A type that no memory has yet may be misspelt; asked before, for afterwards this one has it.
@@ -182,14 +180,10 @@ pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<()> {
         (None, None) => None,
     };
     let daemon = Daemon::reach(&context.home()?).await?;
-    let request = Request::new(of::Update)
-        .with("id", daemon.memory_id(&args.id).await?)
-        .with("title", args.title)
-        .with("content", content)
-        .with("done", args.done)
-        .with("revive", args.revive)
-        .with("verified", args.verified)
-        .with("expected_revision", args.expected_revision);
+    let request = Request::new(of::Update).given(json!({
+        "id": daemon.memory_id(&args.id).await?, "title": args.title, "content": content, "done": args.done,
+        "revive": args.revive, "verified": args.verified, "expected_revision": args.expected_revision,
+    }));
     let updated = daemon.read(args.fields.add_to(request, &daemon).await?).await?;
     print(context, &updated)
 }

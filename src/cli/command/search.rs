@@ -89,22 +89,12 @@ const EXPLAINED: [(&str, Layout); 10] = [
 
 pub async fn run(context: &CommandContext, args: SearchArgs) -> Result<()> {
     let query = args.query.join(" ");
-    let request = Request::new(of::Search)
-        .with("query", query.as_str())
-        .with("project", args.project.as_deref())
-        .with("all_projects", args.all_projects)
-        .with("scope", args.scope)
-        .with("type", args.kind.as_deref())
-        .with("tags", args.tags)
-        .with("since", args.since)
-        .with("until", args.until)
-        .with("as_of", args.as_of)
-        .with("valid_at", args.valid_at)
-        .with("archived", args.archived)
-        .with("limit", args.limit)
-        .with("cursor", args.cursor.as_deref())
-        .with("explain", args.explain)
-        .with("without", args.without);
+    let request = Request::new(of::Search).given(json!({
+        "query": query, "project": args.project, "all_projects": args.all_projects, "scope": args.scope,
+        "type": args.kind, "tags": args.tags, "since": args.since, "until": args.until, "as_of": args.as_of,
+        "valid_at": args.valid_at, "archived": args.archived, "limit": args.limit, "cursor": args.cursor,
+        "explain": args.explain, "without": args.without,
+    }));
     let is_asked_for_more = args.limit.is_some() || args.cursor.is_some() || args.explain;
     let daemon = Daemon::reach(&context.home()?).await?;
     let found = daemon.read(request).await?;

@@ -56,14 +56,10 @@ pub struct Conditions {
 impl Conditions {
     /// The daemon's list of what meets the conditions.
     pub fn request(&self) -> Request<of::List> {
-        Request::new(of::List)
-            .with("type", self.kind.as_deref())
-            .with("tags", self.tags.as_slice())
-            .with("scope", self.scope.as_deref())
-            .with("since", self.since.as_deref())
-            .with("until", self.until.as_deref())
-            .with("session", self.session.as_deref())
-            .with("agent", self.agent.as_deref())
+        Request::new(of::List).given(json!({
+            "type": self.kind, "tags": self.tags, "scope": self.scope, "since": self.since,
+            "until": self.until, "session": self.session, "agent": self.agent,
+        }))
     }
 
     /// Whether nothing is asked for.

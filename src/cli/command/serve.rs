@@ -85,13 +85,10 @@ pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<()> {
              not trust the network",
         );
     }
-    let request = Request::new(of::HttpOpen)
-        .with("address", options.address)
-        .with("token", options.token)
-        .with("no_token", options.no_token)
-        .with("hosts", options.hosts)
-        .with("origins", options.origins)
-        .with("rate", options.rate);
+    let request = Request::new(of::HttpOpen).given(json!({
+        "address": options.address, "token": options.token, "no_token": options.no_token,
+        "hosts": options.hosts, "origins": options.origins, "rate": options.rate,
+    }));
     HTTP.hold(context, request, |http| facts(http, options.no_token)).await
 }
 

@@ -156,10 +156,9 @@ async fn contents(context: &CommandContext, id: &str) -> Result<Option<(Session,
 async fn whole_session(daemon: &Daemon, id: &str) -> Result<Option<(Session, Vec<Entry>)>> {
     let (mut entries, mut after) = (Vec::new(), None);
     loop {
-        let request = Request::new(of::Story)
-            .with("session_id", id)
-            .with("limit", LISTING_MAX)
-            .with("after", after.as_ref().map(Text::raw));
+        let request = Request::new(of::Story).given(json!({
+            "session_id": id, "limit": LISTING_MAX, "after": after,
+        }));
         let page = daemon.read(request).await?.into_answer();
         entries.extend(page.entries);
         if page.next.is_none() {

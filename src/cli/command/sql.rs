@@ -38,11 +38,9 @@ pub struct SqlArgs {
 pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<()> {
     let params = params(&args.params)?;
     let query = text(args.query, args.file)?;
-    let request = Request::new(of::Sql)
-        .with("query", query.as_str())
-        .with("params", Value::Object(params))
-        .with("rows", args.limit)
-        .with("seconds", args.timeout);
+    let request = Request::new(of::Sql).given(json!({
+        "query": query, "params": Value::Object(params), "rows": args.limit, "seconds": args.timeout,
+    }));
     let answer = context.answer(request).await?;
     let results = &answer.results;
     let failed = results.iter().any(|statement| statement.error.is_some());

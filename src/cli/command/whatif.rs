@@ -49,10 +49,9 @@ pub async fn run(context: &CommandContext, command: WhatIfCommand) -> Result<()>
 
 async fn try_out(context: &CommandContext, args: RunArgs) -> Result<()> {
     let file = args.file.filter(|file| file.as_os_str() != "-");
-    let request = Request::new(of::WhatIf)
-        .with("query", text(None, file)?)
-        .with("rows", args.limit)
-        .with("seconds", args.timeout);
+    let request = Request::new(of::WhatIf).given(json!({
+        "query": text(None, file)?, "rows": args.limit, "seconds": args.timeout,
+    }));
     let trial = context.answer(request).await?;
     let fields = |row: &Value, names: &[&str]| names.iter().map(|name| shown(&row[*name])).collect();
     let tables = Table::listing(TABLES, &trial.tables, |row| fields(row, &["place", "deed", "rows"]));

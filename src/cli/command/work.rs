@@ -403,10 +403,7 @@ const STEPS: &[Column<PlanStep>] = &[
 async fn tail(context: &CommandContext, args: TailArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let request = |after: Option<u64>| {
-        Request::new(of::WorkTail)
-            .with("work", args.work.clone())
-            .with("limit", args.limit)
-            .with("after", after)
+        Request::new(of::WorkTail).given(json!({ "work": args.work, "limit": args.limit, "after": after }))
     };
     let mut answer = daemon.read(request(None)).await?;
     let mut last = 0;
@@ -441,10 +438,9 @@ async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<()> {
 }
 
 async fn close(context: &CommandContext, args: CloseArgs) -> Result<()> {
-    let request = Request::new(of::WorkClose)
-        .with("work", args.work)
-        .with("outcome", args.outcome.and_then(name_of))
-        .with("text", args.text);
+    let request = Request::new(of::WorkClose).given(json!({
+        "work": args.work, "outcome": args.outcome.and_then(name_of), "text": args.text,
+    }));
     let answer = context.answer_patiently(request).await?;
     let outcome = changed(context, &answer.work, "closed")?;
     for id in &answer.memories {

@@ -246,14 +246,10 @@ async fn ingest(
         }
     }
     let reading = serde_json::to_value(&reading).map_err(Error::internal)?;
-    let request = Request::new(of::Ingest)
-        .with("project", args.project.clone())
-        .with("path", name)
-        .with("format", format.as_str())
-        .with("hash", hash)
-        .with("bytes", size)
-        .with("reading", reading)
-        .with("dry_run", args.dry_run);
+    let request = Request::new(of::Ingest).given(json!({
+        "project": args.project, "path": name, "format": format, "hash": hash, "bytes": size,
+        "reading": reading, "dry_run": args.dry_run,
+    }));
     let answer = daemon.read(request).await?;
     if answer.outcome == "unchanged" {
         report.unchanged += 1;

@@ -227,11 +227,9 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
     let mut exchanges: Vec<Exchange> = Vec::new();
     let (whole, mut raw) = loop {
         let from = exchanges.last().map_or(0, |last| last.seq + 1);
-        let request = Request::new(of::HistorySession)
-            .with("session", session.clone())
-            .with("from", from)
-            .with("limit", PAGE)
-            .with("full", args.full);
+        let request = Request::new(of::HistorySession).given(json!({
+            "session": session, "from": from, "limit": PAGE, "full": args.full,
+        }));
         let page = daemon.read(request).await?;
         let raw = page.raw().clone();
         let whole = page.into_answer().one;

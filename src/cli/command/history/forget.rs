@@ -38,12 +38,10 @@ pub struct ForgetArgs {
 pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<()> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let request = |dry_run: bool| {
-        Request::new(of::HistoryForget)
-            .with("session", args.session.clone())
-            .with("project", args.project.clone())
-            .with("before", args.before.clone())
-            .with("text", args.text.clone())
-            .with("dry_run", dry_run)
+        Request::new(of::HistoryForget).given(json!({
+            "session": args.session, "project": args.project, "before": args.before, "text": args.text,
+            "dry_run": dry_run,
+        }))
     };
     let preview = daemon.read(request(true)).await?;
     // A text or a session that is not stored yet is kept out of what is read later. Names and claims that have

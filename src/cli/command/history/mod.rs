@@ -202,9 +202,7 @@ fn nobody_worked_there(found: &Preview, args: &ImportArgs) -> Option<String> {
 /// A request about the sessions that were chosen.
 fn asked<O>(operation: O, args: &ImportArgs) -> Request<O> {
     Request::new(operation)
-        .with("agents", args.agents.clone())
-        .with("project", args.project.clone())
-        .with("since", args.since.clone())
+        .given(json!({ "agents": args.agents, "project": args.project, "since": args.since }))
 }
 
 /// The question before an import, with what a yes means.

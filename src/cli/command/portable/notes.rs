@@ -260,13 +260,10 @@ fn request(note: &Note, root: &Path, path: &Path, run: Run) -> Request<of::Note>
         ),
     };
     Request::new(of::Note)
-        .with("id", note.id.clone())
-        .with("revision", note.revision)
-        .with("title", note.title.clone().unwrap_or(stem))
-        .with("content", note.content.clone())
-        .with("type", note.kind.clone())
-        .with("project", project)
-        .with("scope", scope)
+        .given(json!({
+            "id": note.id, "revision": note.revision, "title": note.title.clone().unwrap_or(stem),
+            "content": note.content, "type": note.kind, "project": project, "scope": scope,
+        }))
         // Of an exported note, a property that is gone was taken away.
         .with("topic_key", note.topic_key.clone().or_else(|| note.id.as_ref().map(|_| String::new())))
         .with("tags", tags(note))
