@@ -66,7 +66,7 @@ pub fn close_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o700))
 }
 
-/// Removes the permissions of group and others from a file.
+/// Removes the permissions of group and others from a file, or from a socket.
 pub fn close_file_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
 }
@@ -167,11 +167,6 @@ pub fn remove_file_if_there(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
-}
-
-/// Lets only this user connect to the socket at `path`.
-pub fn close_socket_to_others(path: &Path) -> io::Result<()> {
-    close_file_to_others(path)
 }
 
 /// The device and inode of a file, which identify it as long as it exists.

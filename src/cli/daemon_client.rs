@@ -50,7 +50,7 @@ impl<O> Request<O> {
     /// Adds the members of an object in the same way.
     #[must_use]
     pub fn given(self, arguments: Value) -> Self {
-        let members = arguments.as_object().cloned().unwrap_or_default();
+        let Value::Object(members) = arguments else { return self };
         members.into_iter().fold(self, |request, (name, value)| request.with(&name, value))
     }
 

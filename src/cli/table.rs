@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::screen::Screen;
 use crate::answer::Text;
 use crate::tui::fit;
+use crate::view::span;
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
 pub use cerebro_core::text::bytes;
@@ -332,9 +333,7 @@ pub fn age(value: &str, now: Timestamp, zone: &TimeZone) -> String {
     let seconds = now.duration_since(at).as_secs();
     match seconds {
         0..60 => "now".to_owned(),
-        60..3_600 => format!("{} min ago", seconds / 60),
-        3_600..86_400 => format!("{} h ago", seconds / 3_600),
-        86_400..2_592_000 => format!("{} d ago", seconds / 86_400),
+        60..2_592_000 => format!("{} ago", span(seconds.unsigned_abs())),
         _ => at.to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string(),
     }
 }

@@ -73,7 +73,7 @@ impl Socket {
         platform::remove_file_if_there(&path).map_err(listen_error)?;
         // The folder is private, so no other user can reach the socket between the next two calls.
         let listener = UnixListener::bind(&path).map_err(listen_error)?;
-        platform::close_socket_to_others(&path).map_err(listen_error)?;
+        platform::close_file_to_others(&path).map_err(listen_error)?;
         lock.listens_at(&path).map_err(listen_error)?;
         let identity = platform::file_identity(&path);
         Ok(Self { listener, path, identity })

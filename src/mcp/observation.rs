@@ -31,24 +31,16 @@ pub(super) async fn get(call: &mut Call) -> Answer {
         as_of: call.arguments.moment("as_of", call.now(), DayEdge::End)?,
     };
     let found = call.service.recall.observation(&request, call.caller.person).await?;
-    let reply = reply_of(&found);
-    let reply = match request.as_of {
-        Some(at) => reply.fact("as_of", moment(at)).line(format!("(as of {})", moment(at))),
-        None => reply,
-    };
-    let reply = match request.as_of {
-        Some(_) => reply,
-        None => {
-            call.service.feedback.note_read(&call.caller, &found.memory.id);
-            let reply = match &found.mark {
-                Some(mark) => reply.line("").line(mark.text()).fact(mark.name, mark.json()),
-                None => reply,
-            };
-            let reply = freshness::add_verdicts(call, &found.memory, reply).await?;
-            with_works(call, &found.works, with_evidence(&found.evidence, reply)).await?
-        }
-    };
-    Ok(reply.exact())
+    let mut reply = reply_of(&found);
+    if let Some(at) = request.as_of {
+        return Ok(reply.fact("as_of", moment(at)).line(format!("(as of {})", moment(at))).exact());
+    }
+    call.service.feedback.note_read(&call.caller, &found.memory.id);
+    if let Some(mark) = &found.mark {
+        reply = reply.line("").line(mark.text()).fact(mark.name, mark.json());
+    }
+    let reply = freshness::add_verdicts(call, &found.memory, reply).await?;
+    Ok(with_works(call, &found.works, with_evidence(&found.evidence, reply)).await?.exact())
 }
 
 /// Adds the exchanges of past sessions on which a memory rests, if there are any.

@@ -6,6 +6,7 @@ use super::prelude::*;
 use super::{arguments::DayEdge, context::Context};
 use crate::answer::{
     daemon::Journal,
+    memories::Named,
     name,
     work::{self, Piece},
 };
@@ -168,12 +169,11 @@ pub(super) async fn show(call: &mut Call) -> AnswerTo<of::WorkShow> {
     let id = named(call).await?;
     let shown = call.service.journal.show(&person(call), &id).await?;
     let memories = call.service.journal.memories_of_work(&id).await?;
-    let memory =
-        |memory: &Memory| work::Memory { id: memory.id.as_str().into(), title: memory.title.as_str().into() };
+    let named = |memory: &Memory| Named { id: Text::of(memory.id), title: Text::of(&memory.title) };
     Ok(work::Shown {
         work: piece(&shown.work, shown.stale),
         state: shown.state,
-        memories: memories.iter().map(memory).collect(),
+        memories: memories.iter().map(named).collect(),
     })
 }
 

@@ -248,9 +248,9 @@ async fn ingest(
     let reading = serde_json::to_value(&reading).map_err(Error::internal)?;
     let request = Request::new(of::Ingest).given(json!({
         "project": args.project, "path": name, "format": format, "hash": hash, "bytes": size,
-        "reading": reading, "dry_run": args.dry_run,
+        "dry_run": args.dry_run,
     }));
-    let answer = daemon.read(request).await?;
+    let answer = daemon.read(request.with("reading", reading)).await?;
     if answer.outcome == "unchanged" {
         report.unchanged += 1;
         return Ok(());
