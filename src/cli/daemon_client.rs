@@ -130,43 +130,35 @@ impl Daemon {
     /// The whole id of the memory that is meant: by its id, or by a beginning that no other has. Fails if no id, or
     /// more than one, begins like that; the candidates are named.
     pub async fn memory_id(&self, given: &str) -> Result<String> {
-        self.id_of(given, false).await
+        self.memory_id_or(given, FIND_MEMORIES).await
+    }
+
+    /// The same; `hint` says what else the command takes.
+    pub async fn memory_id_or(&self, given: &str, hint: &str) -> Result<String> {
+        match MemoryId::parse(given) {
+            Ok(id) => Ok(id.to_string()),
+            Err(_) => self.begun(given, None, hint).await,
+        }
     }
 
     /// The same of what can be read like a memory: exchanges of past sessions and passages of documents too.
     pub async fn readable_id(&self, given: &str) -> Result<String> {
-        if let Ok(id) = ExchangeId::parse(given) {
-            return Ok(id.to_string());
+        let exchange = ExchangeId::parse(given).map(|id| id.to_string());
+        let passage = || ChunkId::parse(given).map(|id| id.to_string());
+        let memory = || MemoryId::parse(given).map(|id| id.to_string());
+        match exchange.ok().or_else(|| passage().ok()).or_else(|| memory().ok()) {
+            Some(id) => Ok(id),
+            None => self.begun(given, Some("evidence"), FIND_READABLE).await,
         }
-        if let Ok(id) = ChunkId::parse(given) {
-            return Ok(id.to_string());
-        }
-        self.id_of(given, true).await
     }
 
     /// The same of what distilling proposes: candidates and arrangements.
     pub async fn proposal_id(&self, given: &str) -> Result<String> {
-        if let Ok(id) = CandidateId::parse(given) {
-            return Ok(id.to_string());
-        }
-        if let Ok(id) = ArrangementId::parse(given) {
-            return Ok(id.to_string());
-        }
-        self.begun(given, Some("proposals"), FIND_PROPOSALS).await
-    }
-
-    async fn id_of(&self, given: &str, evidence: bool) -> Result<String> {
-        if let Ok(id) = MemoryId::parse(given) {
-            return Ok(id.as_str().to_owned());
-        }
-        self.begun(given, evidence.then_some("evidence"), find_ids(evidence)).await
-    }
-
-    /// The whole id of the memory that is meant. `hint` says what else the command takes.
-    pub async fn memory_id_or(&self, given: &str, hint: &str) -> Result<String> {
-        match MemoryId::parse(given) {
-            Ok(id) => Ok(id.as_str().to_owned()),
-            Err(_) => self.begun(given, None, hint).await,
+        let candidate = CandidateId::parse(given).map(|id| id.to_string());
+        let arrangement = || ArrangementId::parse(given).map(|id| id.to_string());
+        match candidate.ok().or_else(|| arrangement().ok()) {
+            Some(id) => Ok(id),
+            None => self.begun(given, Some("proposals"), FIND_PROPOSALS).await,
         }
     }
 
@@ -183,19 +175,13 @@ impl Daemon {
     }
 }
 
-/// Where ids of proposals are shown.
+/// Where ids are shown.
+const FIND_MEMORIES: &str =
+    "`cerebro search` and `cerebro list` show ids; the first characters that no other id has are enough";
+const FIND_READABLE: &str = "`cerebro search`, `cerebro list` and `cerebro history search` show ids; the first \
+                             characters that no other id has are enough";
 const FIND_PROPOSALS: &str =
     "`cerebro distil review` shows ids; the first characters that no other id has are enough";
-
-/// Where ids are shown; those of exchanges and passages, too.
-fn find_ids(evidence: bool) -> &'static str {
-    if evidence {
-        "`cerebro search`, `cerebro list` and `cerebro history search` show ids; the first characters that no other \
-         id has are enough"
-    } else {
-        "`cerebro search` and `cerebro list` show ids; the first characters that no other id has are enough"
-    }
-}
 
 /// The part of an id that was given, as ids are written.
 fn prefix(given: &str) -> Option<String> {

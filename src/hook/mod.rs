@@ -16,6 +16,7 @@ mod strip;
 use std::path::PathBuf;
 
 use cerebro_core::domain::{SessionId, Timestamp};
+use cerebro_core::named;
 use cerebro_core::operation::Operation;
 use cerebro_core::text::framed;
 use serde_json::{Value, json};
@@ -31,35 +32,18 @@ pub const AFTER_TOOL: &str = "AfterTool";
 /// The name in Cerebro's plugin for the end of a part of OpenCode's answer. The turn may go on after it.
 pub const TEXT_COMPLETE: &str = "TextComplete";
 
-/// An agent that runs hooks. `setup` also supports agents without hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agent {
-    ClaudeCode,
-    Codex,
-    GeminiCli,
-    OpenCode,
-    Cursor,
+named! {
+    /// An agent that runs hooks, with its name on command lines. `setup` also supports agents without hooks.
+    pub enum Agent {
+        ClaudeCode = "claude-code",
+        Codex = "codex",
+        GeminiCli = "gemini-cli",
+        OpenCode = "opencode",
+        Cursor = "cursor",
+    }
 }
 
 impl Agent {
-    const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode, Self::Cursor];
-
-    /// The name on command lines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::GeminiCli => "gemini-cli",
-            Self::OpenCode => "opencode",
-            Self::Cursor => "cursor",
-        }
-    }
-
-    /// The agent of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|agent| agent.name() == name)
-    }
-
     /// The events for which its configuration has a hook. `OpenCode` has a plugin instead, which chooses the events.
     pub fn events(self) -> &'static [&'static str] {
         match self {

@@ -134,7 +134,7 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::DocumentForget> {
 }
 
 /// The document with this id, or with a passage with this id.
-pub(super) async fn document(call: &mut Call) -> Result<DocumentId, super::fault::Fault> {
+pub(super) async fn document(call: &mut Call) -> Result<DocumentId, Fault> {
     let given = call.arguments.needed("id")?;
     if let Ok(chunk) = ChunkId::parse(&given)
         && DocumentId::parse(&given).is_err()

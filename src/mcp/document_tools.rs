@@ -53,9 +53,8 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
         }
     }
     let path = path.to_str().ok_or_else(|| refused("its name is not valid text"))?.to_owned();
-    let project = call.caller.project.clone();
     let read = DocumentRead {
-        project,
+        project: call.caller.project.clone(),
         path,
         format,
         hash,
@@ -71,7 +70,7 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
 
 /// A page of the documents of a project.
 pub(super) async fn list(call: &mut Call) -> Answer {
-    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let project = call.project()?;
     let limit = call.arguments.clamped("limit", LISTED, 1..=LISTED_MAX)?;
     let offset = call.arguments.count("cursor")?.unwrap_or(0);
     let documents = call.service.documents.list(Some(&project), offset, limit).await?;

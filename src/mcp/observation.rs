@@ -102,10 +102,7 @@ fn reply_of(found: &Observation) -> Reply {
         let texts = revisions.iter().map(|earlier| revision_text(earlier, memory));
         reply = reply.list("revisions", list).lines(texts);
     }
-    match found.next_offset {
-        Some(next) => reply.fact("next_offset", next).line(format!("more follows: next_offset {next}")),
-        None => reply,
-    }
+    reply.goes_on(found.next_offset)
 }
 
 /// Adds the facts of a memory to the structured half.

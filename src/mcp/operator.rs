@@ -63,17 +63,11 @@ pub(super) async fn restore(call: &mut Call) -> AnswerTo<of::Restore> {
     Ok(changed(&call.service.memories.restore(&call.caller, &id).await?, "restored"))
 }
 
-pub(super) async fn pin(call: &mut Call) -> AnswerTo<of::Pin> {
-    set_pin(call, true, "pinned").await
-}
-
-pub(super) async fn unpin(call: &mut Call) -> AnswerTo<of::Unpin> {
-    set_pin(call, false, "unpinned").await
-}
-
-async fn set_pin(call: &mut Call, pinned: bool, outcome: &str) -> Result<Changed, Fault> {
+/// Pins or unpins a memory.
+pub(super) async fn pin(call: &mut Call, pinned: bool) -> AnswerTo<of::Pin> {
     let id = call.arguments.memory_id()?;
-    Ok(changed(&call.service.memories.pin(&call.caller, &id, pinned).await?, outcome))
+    let updated = call.service.memories.pin(&call.caller, &id, pinned).await?;
+    Ok(changed(&updated, if pinned { "pinned" } else { "unpinned" }))
 }
 
 /// A change of one memory; `outcome` is what the change is called.

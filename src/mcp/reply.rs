@@ -111,6 +111,13 @@ impl Reply {
         lines.into_iter().fold(self, Self::line)
     }
 
+    /// Adds where the text goes on, if it does.
+    #[must_use]
+    pub fn goes_on(self, next_offset: Option<usize>) -> Self {
+        let line = next_offset.map(|next| format!("more follows: next_offset {next}"));
+        self.fact("next_offset", next_offset).lines(line)
+    }
+
     /// Marks the facts as the stored data itself, which [`Self::framed`] does not change.
     #[must_use]
     pub fn exact(mut self) -> Self {

@@ -326,7 +326,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let Some(task) = Task::named(&request.name) else {
+        let Some(task) = Task::parse(&request.name) else {
             return Err(ErrorData::invalid_params(format!("unknown prompt `{}`", echo(&request.name)), None));
         };
         let arguments = request.arguments.unwrap_or_default();

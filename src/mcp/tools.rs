@@ -344,28 +344,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
 
 /// Whether a patch changes nothing: arguments that only guard or permit a change do not count.
 fn changes_nothing(patch: &Patch) -> bool {
-    patch.supersedes.is_empty()
-        && matches!(
-            patch,
-            Patch {
-                title: None,
-                content: None,
-                kind: None,
-                project: None,
-                scope: None,
-                topic_key: Change::Keep,
-                tags: None,
-                expected_revision: _,
-                supersedes: _,
-                evidence: None,
-                valid_from: Change::Keep,
-                valid_until: Change::Keep,
-                nature: None,
-                trigger: Change::Keep,
-                done: None,
-                door: _,
-            }
-        )
+    *patch == Patch { expected_revision: patch.expected_revision, door: patch.door, ..Patch::default() }
 }
 
 pub(super) async fn delete(call: &mut Call) -> Answer {

@@ -75,7 +75,7 @@ impl Record {
 
     /// Whether the last setup put a part in.
     pub fn has(&self, part: Part) -> bool {
-        self.parts.iter().any(|name| name == part.name())
+        self.parts.iter().any(|name| name == part.as_str())
     }
 
     pub fn file(&self, path: &Path) -> Option<&FileRecord> {

@@ -13,10 +13,10 @@ use cerebro_core::domain::Run;
 pub const SKILLS_RECORD: &str = "skills";
 /// The agents that have a folder for skills.
 pub const AGENTS: [&str; 4] = [
-    HookAgent::ClaudeCode.name(),
-    HookAgent::Codex.name(),
-    HookAgent::GeminiCli.name(),
-    HookAgent::OpenCode.name(),
+    HookAgent::ClaudeCode.as_str(),
+    HookAgent::Codex.as_str(),
+    HookAgent::GeminiCli.as_str(),
+    HookAgent::OpenCode.as_str(),
 ];
 
 /// The file of a skill for an agent's user; `None` if the agent has no folder for skills, or the name is not valid

@@ -61,7 +61,7 @@ pub async fn run(context: &CommandContext, args: HookArgs) -> Result<()> {
 /// The hook's answer to the agent; `None` if there is none, or on any failure.
 async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     let [agent, name, ..] = words.as_slice() else { return None };
-    let agent = Agent::named(agent)?;
+    let agent = Agent::parse(agent)?;
     let folder = home.or_else(|| Some(user_home()?.join(".cerebro"))).filter(|folder| folder.is_dir());
     let home = folder.and_then(|folder| Home::open(Some(&folder)).ok());
     let config = home.as_ref().and_then(|home| Config::read(&home.config_file()).ok()).unwrap_or_default();

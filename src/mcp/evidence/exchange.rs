@@ -61,10 +61,7 @@ fn exchange_reply(part: &ExchangePart, now: Option<&MemoryId>) -> Reply {
         reply = reply.line(format!("files: {}", exchange.files.join(", ")));
     }
     reply = reply.line("").line(&part.text);
-    match part.next_offset {
-        Some(next) => reply.fact("next_offset", next).line(format!("more follows: next_offset {next}")),
-        None => reply,
-    }
+    reply.goes_on(part.next_offset)
 }
 
 fn command_json(command: &cerebro_core::domain::PastCommand) -> Value {

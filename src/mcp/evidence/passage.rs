@@ -60,8 +60,5 @@ fn reply(part: &ChunkPart, old: Option<&MemoryId>, offset: usize, max_bytes: usi
     let beside = [("before", part.before), ("after", part.after)];
     let ways = beside.iter().filter_map(|(name, id)| Some(format!("{name}: `{}`", (*id)?)));
     reply = reply.line(ways.collect::<Vec<_>>().join(" · "));
-    match next_offset {
-        Some(next) => reply.fact("next_offset", next).line(format!("more follows: next_offset {next}")),
-        None => reply,
-    }
+    reply.goes_on(next_offset)
 }

@@ -182,7 +182,7 @@ impl AgentFiles {
             ));
         }
         let put = PARTS.iter().filter(|part| wanted(**part) && self.has_file_for(**part));
-        Ok(Plan { changes, notes, parts: put.map(|part| part.name().to_owned()).collect() })
+        Ok(Plan { changes, notes, parts: put.map(|part| part.as_str().to_owned()).collect() })
     }
 
     /// Nothing is to do where the host has Cerebro's package.
@@ -477,7 +477,7 @@ fn list(context: &CommandContext) -> Result<()> {
         // `setup AGENT` reports a file that cannot be read; here it counts as not set up.
         let states = agent_files.states().unwrap_or_default();
         let parts: Vec<&str> =
-            states.iter().filter(|state| state.held).map(|state| state.part.name()).collect();
+            states.iter().filter(|state| state.held).map(|state| state.part.as_str()).collect();
         let path = agent_files.targets.first().map(|target| target.path.clone()).unwrap_or_default();
         let mut row = json!({
             "agent": agent.name, "installed": is_installed, "set_up": parts, "configuration": path,
@@ -552,8 +552,8 @@ async fn check(agent_files: &AgentFiles) -> Result<Checked> {
             "not set up"
         };
         let path = &state.target.path;
-        parts.push(json!({ "part": state.part.name(), "state": word, "path": path }));
-        let (part, file) = (state.part.name().to_owned(), agent_files.setup.short(path));
+        parts.push(json!({ "part": state.part.as_str(), "state": word, "path": path }));
+        let (part, file) = (state.part.as_str().to_owned(), agent_files.setup.short(path));
         table.add(vec![part, word.to_owned(), file, agent_files.agent.name.to_owned()]);
     }
     let connected = connect(agent_files).await?;

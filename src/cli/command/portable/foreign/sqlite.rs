@@ -33,7 +33,7 @@ impl<'a> Reader<'a> {
         for table in tables {
             if !reader.has(table)? {
                 let reason = format!("it has no table `{table}`");
-                let (path, program) = (path.to_path_buf(), source.name());
+                let (path, program) = (path.to_path_buf(), source.as_str());
                 return Err(ForeignError::Other { path, program, reason });
             }
         }
