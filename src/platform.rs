@@ -161,12 +161,17 @@ pub fn append_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
+/// What was done with a file; `None` if the file is missing, which is not an error here.
+pub fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
+    }
+}
+
 /// Removes a file. A missing file is not an error.
 pub fn remove_file_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
+    if_there(fs::remove_file(path)).map(drop)
 }
 
 /// The device and inode of a file, which identify it as long as it exists.

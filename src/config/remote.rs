@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::{Config, ConfigError};
 use crate::home::Home;
+use crate::platform::if_there;
 use cerebro_core::domain::random_name;
 use cerebro_durable as durable;
 use cerebro_models::provider::key_of_file;
@@ -212,11 +213,8 @@ fn writer(path: &Path) -> io::Result<String> {
 
 /// The name in the file, if there is one.
 fn written_writer(path: &Path) -> io::Result<Option<String>> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text.trim().to_owned()).filter(|name| !name.is_empty())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let text = if_there(fs::read_to_string(path))?;
+    Ok(text.map(|text| text.trim().to_owned()).filter(|name| !name.is_empty()))
 }
 
 #[cfg(test)]

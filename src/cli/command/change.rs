@@ -214,7 +214,9 @@ pub async fn delete_each(
     let edits = if hard { edits_of(home, ids) } else { Vec::new() };
     let (deleted, fault) = each(context, daemon, ids, || Request::new(of::Delete).with("hard", hard)).await?;
     if hard {
-        let exchanges = past_exchanges(daemon).await;
+        // A purge of memories does not remove the exchanges of past sessions.
+        let past = daemon.read(Request::new(of::HistoryStatus)).await;
+        let exchanges = past.map_or(0, |status| status.exchanges);
         report_purged(context, home, ids.len(), &deleted, edits, exchanges)?;
     } else {
         report_deleted(context, ids.len(), &deleted)?;
@@ -286,11 +288,6 @@ fn others<'a>(
 ) -> impl Iterator<Item = &'a str> {
     let ids = deleted.iter().flat_map(move |one| named(one)).map(Text::raw);
     ids.filter(move |id| deleted.iter().all(|deleted| deleted.id.raw() != *id))
-}
-
-/// How many exchanges of past sessions are stored, because a purge of memories does not remove them; 0 if unknown.
-async fn past_exchanges(daemon: &Daemon) -> u64 {
-    daemon.read(Request::new(of::HistoryStatus)).await.map_or(0, |status| status.exchanges)
 }
 
 /// The unsaved edits of these memories; none if the folder cannot be read.

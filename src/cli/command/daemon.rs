@@ -14,6 +14,7 @@ use crate::cli::table::duration;
 use crate::config::{Config, ConfigError, unless_zero};
 use crate::daemon::spawn::MISCONFIGURED;
 use crate::home::Home;
+use crate::platform::if_there;
 use crate::{
     daemon::{self, Options, RunError, lock},
     platform,
@@ -270,10 +271,8 @@ fn read_from(path: &Path, from: u64) -> Result<Vec<u8>> {
         file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    match read() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(|error| Error::file("read", path, &error)),
-    }
+    let read = if_there(read()).map(Option::unwrap_or_default);
+    read.map_err(|error| Error::file("read", path, &error))
 }
 
 fn last_lines(text: &str, count: usize) -> Vec<&str> {

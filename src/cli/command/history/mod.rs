@@ -44,7 +44,7 @@ pub enum HistoryCommand {
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ImportArgs {
     /// Only sessions of this agent; can be repeated [default: those chosen before, or else all that are found]
-    #[arg(long = "agent", value_name = "AGENT", value_parser = agent_names())]
+    #[arg(long = "agent", value_name = "AGENT", value_parser = PossibleValuesParser::new(agents().map(agent_slug)))]
     agents: Vec<String>,
     /// Only sessions of this project [default: those chosen before, or else all]
     #[arg(long, value_name = "NAME")]
@@ -92,10 +92,6 @@ pub struct ExcludeArgs {
     /// Remove it from the list, so that it is imported again
     #[arg(long, requires = "what")]
     remove: bool,
-}
-
-fn agent_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(agents().map(agent_slug))
 }
 
 const FOUND: &[Column<Found>] = &[

@@ -10,7 +10,7 @@ mod vault;
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
@@ -22,6 +22,7 @@ use super::backup;
 use super::prelude::*;
 use crate::answer::{backup::Made, portable::Imported};
 use crate::home::Home;
+use crate::platform::if_there;
 use cerebro_core::domain::{Run, limits::LINE_BYTES_MAX};
 use cerebro_durable as durable;
 
@@ -252,11 +253,7 @@ impl Pages {
 /// Refuses to replace any file except an earlier export or an empty file.
 fn check_replaceable(file: &Path) -> Result<()> {
     let fault = |error: io::Error| Error::file("read", file, &error);
-    let found = match fs::metadata(file) {
-        Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(fault(error)),
-    };
+    let Some(found) = if_there(fs::metadata(file)).map_err(fault)? else { return Ok(()) };
     // Anything else than a file, such as a pipe, is not opened: that could wait for ever.
     let mut first = String::new();
     if found.is_file() {
@@ -273,11 +270,7 @@ fn check_replaceable(file: &Path) -> Result<()> {
 /// Refuses to replace an earlier export by a part that lacks something of it.
 fn check_covered(file: &Path, mut part: PartFilter) -> Result<()> {
     let fault = |error: io::Error| Error::file("read", file, &error);
-    let earlier = match File::open(file) {
-        Ok(earlier) => earlier,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(fault(error)),
-    };
+    let Some(earlier) = if_there(File::open(file)).map_err(fault)? else { return Ok(()) };
     let mut lines = Lines::new(Box::new(BufReader::new(earlier)), file.to_owned());
     while let Some(line) = lines.next().map_err(fault)? {
         if line.is_ok_and(|line| line.trim().is_empty() || part.keep(&line).is_some()) {
