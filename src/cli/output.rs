@@ -39,10 +39,12 @@ impl Output {
         Ok(true)
     }
 
-    /// Writes a table. If it is empty, writes `nothing` to standard error instead.
+    /// Writes a table. If it is empty, writes `nothing` to standard error instead, unless that is empty too.
     pub fn table(&self, table: &Table, nothing: &str) -> Result<()> {
         if table.is_empty() {
-            self.note(nothing);
+            if !nothing.is_empty() {
+                self.note(nothing);
+            }
             return Ok(());
         }
         self.write_for_people(|| {

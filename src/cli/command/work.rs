@@ -308,10 +308,7 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
         ("gaps", gaps(&state.gaps)),
         ("remembered", listed(&answer.memories, |one| format!("{} {}", one.id.raw(), one.title.raw()))),
     ])?;
-    if !state.steps.is_empty() {
-        context.output.table(&Table::of(STEPS, &state.steps), "")?;
-    }
-    Ok(())
+    context.output.table(&Table::of(STEPS, &state.steps), "")
 }
 
 /// The last run of tests.

@@ -280,7 +280,7 @@ fn show_exchanges(context: &CommandContext, exchanges: &[Exchange]) -> Result<()
             table.add(vec![shown(&exchange.id), fact.to_owned(), what]);
         }
     }
-    if table.is_empty() { Ok(()) } else { context.output.table(&table, "") }
+    context.output.table(&table, "")
 }
 
 /// What an exchange proves, in words.

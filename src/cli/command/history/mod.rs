@@ -305,16 +305,12 @@ pub enum Answer {
 fn show_found(context: &CommandContext, found: &Received<Preview>) -> Result<()> {
     context.output.json(found.raw())?;
     context.output.table(&Table::of(FOUND, &found.agents), "no agent has recorded a session here")?;
-    let files = Table::of(MEMORY_FILES, &found.memory_files);
-    if !files.is_empty() {
-        context.output.table(&files, "")?;
-    }
+    context.output.table(&Table::of(MEMORY_FILES, &found.memory_files), "")?;
     show_faults(context, &found.faults)
 }
 
 fn show_faults(context: &CommandContext, faults: &[Fault]) -> Result<()> {
-    let table = Table::of(FAULTS, faults);
-    if table.is_empty() { Ok(()) } else { context.output.table(&table, "") }
+    context.output.table(&Table::of(FAULTS, faults), "")
 }
 
 /// What readers call a record that does not name its type.
@@ -369,10 +365,7 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()
         ("folders looked through", context.output.moment(&status.scanned_at)),
         ("files there", shown(&status.seen)),
     ])?;
-    let table = Table::of(TAKEN, &status.agents);
-    if !table.is_empty() {
-        context.output.table(&table, "")?;
-    }
+    context.output.table(&Table::of(TAKEN, &status.agents), "")?;
     show_faults(context, &status.faults)
 }
 
