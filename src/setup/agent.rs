@@ -371,7 +371,7 @@ fn journal(
     entry: impl Fn(String) -> Value,
 ) -> impl Iterator<Item = Piece> {
     agent.journal_events().iter().map(move |&(event, matcher)| {
-        let name = agent.name();
+        let name = agent.as_str();
         // Distinguishes it from the other hook of the same event. The command ignores it.
         let more: &[&str] = if agent.events().contains(&event) { &["journal"] } else { &[] };
         let words = [&["hook", name, event], more].concat();
