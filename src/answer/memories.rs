@@ -333,3 +333,12 @@ mod tests {
         assert_eq!(names, ["stale", "old", "expired", "archived", "superseded_by"]);
     }
 }
+
+/// `mem_feedback`: what became of an agent's verdict.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The memory.
+    pub id: Text,
+    /// `noted`; or `unchanged` if no search of the session showed it, or it was said already.
+    pub outcome: Text,
+}

@@ -18,7 +18,6 @@ pub mod consolidation;
 pub mod daemon;
 pub mod distil;
 pub mod documents;
-pub mod feedback;
 pub mod graph;
 pub mod health;
 pub mod history;
@@ -193,7 +192,7 @@ answers! {
     WebClose => listeners::Closed;
     WebStatus => listeners::Status;
 
-    Feedback => feedback::Verdict;
+    Feedback => memories::Verdict;
     HookContext => hooks::Context;
     HookPrompt => hooks::Prompt;
     HookMessage => hooks::Kept;
