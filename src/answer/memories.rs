@@ -312,6 +312,15 @@ pub struct Settled {
     pub outcome: Text,
 }
 
+/// `mem_feedback`: what became of an agent's verdict.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The memory.
+    pub id: Text,
+    /// `noted`; or `unchanged` if no search of the session showed it, or it was said already.
+    pub outcome: Text,
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -332,13 +341,4 @@ mod tests {
         let names: Vec<&str> = read.marks.named().iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["stale", "old", "expired", "archived", "superseded_by"]);
     }
-}
-
-/// `mem_feedback`: what became of an agent's verdict.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Verdict {
-    /// The memory.
-    pub id: Text,
-    /// `noted`; or `unchanged` if no search of the session showed it, or it was said already.
-    pub outcome: Text,
 }
