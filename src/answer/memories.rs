@@ -306,12 +306,6 @@ pub struct Side {
     pub content: Text,
 }
 
-/// `op_settle`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Settled {
-    pub outcome: Text,
-}
-
 /// `mem_feedback`: what became of an agent's verdict.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Verdict {

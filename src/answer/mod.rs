@@ -40,7 +40,7 @@ pub mod worker;
 use std::ops::Deref;
 
 use cerebro_core::operation::Operation;
-use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 pub use text::{Text, clean, clean_line, line, name};
@@ -95,7 +95,7 @@ answers! {
     Spelling => memories::Spelling;
     Activity => memories::Activity;
     Pairs => memories::Pairs;
-    Settle => memories::Settled;
+    Settle => Outcome;
     Known => memories::Known;
     Note => memories::Noted;
     Sessions => sessions::Sessions;
@@ -113,7 +113,7 @@ answers! {
     CycleUndo => consolidation::Report;
     CycleLog => consolidation::Log;
 
-    HistoryImport => history::Begun;
+    HistoryImport => Outcome;
     HistoryPreview => history::Preview;
     HistoryStatus => history::Status;
     HistorySession => history::History;
@@ -177,7 +177,7 @@ answers! {
     Import => portable::Imported;
     Backup => backup::Made;
     BackupProgress => backup::Progress;
-    Compact => upkeep::Compacted;
+    Compact => Outcome;
     Examine => upkeep::Examined;
 
     Sql => sql::Results;
@@ -201,6 +201,12 @@ answers! {
     HookStep => hooks::Recorded;
     HookHint => hooks::Hint;
     HookTranscript => hooks::Nothing;
+}
+
+/// An answer that only says, in a word, what was done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    pub outcome: Text,
 }
 
 /// An answer as it came, and what it says.

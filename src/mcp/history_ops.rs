@@ -7,7 +7,7 @@ use super::{
     arguments::{Arguments, DayEdge},
     reply::millis,
 };
-use crate::answer::history;
+use crate::answer::{Outcome, history};
 use cerebro_core::domain::{
     ExchangeId, FullExchange, PastCommand, PastCommit, PastSession, Scope, SessionId,
     limits::{LIMIT_MAX, LISTING_MAX},
@@ -23,7 +23,7 @@ const NAMED_MAX: usize = 5;
 pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
     let request = request(&mut call.arguments)?;
     call.service.intake.import(request)?;
-    Ok(history::Begun { outcome: "begun".into() })
+    Ok(Outcome { outcome: "begun".into() })
 }
 
 /// What could be imported, without reading it.

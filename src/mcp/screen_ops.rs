@@ -10,7 +10,7 @@ use super::{
     rows::{entry_row, marks_beside, memory_row, session_row},
 };
 use crate::answer::{
-    daemon,
+    Outcome, daemon,
     memories::{self, Activity, Browsed, Day, Marks, Page},
     sessions,
 };
@@ -156,7 +156,7 @@ pub(super) async fn settle(call: &mut Call) -> AnswerTo<of::Settle> {
     let first = end(&mut call.arguments, "first", "first_revision")?;
     let second = end(&mut call.arguments, "second", "second_revision")?;
     call.service.recall.settle_pair([first, second]).await?;
-    Ok(memories::Settled { outcome: "settled".into() })
+    Ok(Outcome { outcome: "settled".into() })
 }
 
 /// One memory of a pair, with the revision that was read.
