@@ -342,7 +342,10 @@ impl Client {
                 ServiceError::TransportClosed | ServiceError::TransportSend(_) => CallError::Gone,
                 other => CallError::Protocol { message: other.to_string() },
             })?;
-        structured(result)
+        if result.is_error == Some(true) {
+            return Err(CallError::Refused(Refusal::read(result)));
+        }
+        Ok(result.structured_content.unwrap_or(Value::Null))
     }
 
     /// Calls an operation and reads its answer.
@@ -354,13 +357,6 @@ impl Client {
     pub async fn close(self) {
         let _ = tokio::time::timeout(HELLO_TIMEOUT, self.service.cancel()).await;
     }
-}
-
-fn structured(result: CallToolResult) -> Result<Value, CallError> {
-    if result.is_error != Some(true) {
-        return Ok(result.structured_content.unwrap_or(Value::Null));
-    }
-    Err(CallError::Refused(Refusal::read(result)))
 }
 
 #[cfg(test)]

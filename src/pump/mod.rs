@@ -167,13 +167,8 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         }
     }
 
-    async fn write(&self, output: &mut O, mut line: Vec<u8>) {
-        line.push(b'\n');
-        let written = async {
-            output.write_all(&line).await?;
-            output.flush().await
-        };
-        if written.await.is_err() {
+    async fn write(&self, output: &mut O, line: Vec<u8>) {
+        if write_line(output, line).await.is_err() {
             self.output_broken.cancel();
         }
     }
@@ -228,6 +223,12 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         self.answer_all(answers).await;
         self.changed.notify_one();
     }
+}
+
+async fn write_line(to: &mut (impl AsyncWrite + Unpin), mut line: Vec<u8>) -> io::Result<()> {
+    line.push(b'\n');
+    to.write_all(&line).await?;
+    to.flush().await
 }
 
 fn is_farewell(line: &[u8]) -> bool {
@@ -349,14 +350,9 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         }
     }
 
-    async fn write(&mut self, mut line: Vec<u8>) -> bool {
+    async fn write(&mut self, line: Vec<u8>) -> bool {
         let Some(open) = &mut self.link else { return false };
-        line.push(b'\n');
-        let written = async {
-            open.writer.write_all(&line).await?;
-            open.writer.flush().await
-        };
-        matches!(timeout(self.patience, written).await, Ok(Ok(())))
+        matches!(timeout(self.patience, write_line(&mut open.writer, line)).await, Ok(Ok(())))
     }
 
     /// Closes the current link, and waits until its requests are settled. A daemon that does not close its end, for
