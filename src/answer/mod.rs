@@ -209,7 +209,7 @@ pub struct Outcome {
     pub outcome: Text,
 }
 
-/// An answer as it came, and what it says.
+/// An answer as it was received, and what it says.
 #[derive(Debug, Clone)]
 pub struct Received<A> {
     raw: Value,
@@ -217,7 +217,7 @@ pub struct Received<A> {
 }
 
 impl<A> Received<A> {
-    /// The answer as it came, for `--json`: with the fields that this version does not know.
+    /// The answer as it was received, for `--json`: with the fields that this version does not know.
     pub fn raw(&self) -> &Value {
         &self.raw
     }
@@ -249,7 +249,7 @@ pub fn read<O: Ask>(value: &Value) -> Result<O::Answer, Unreadable> {
     O::Answer::deserialize(value).map_err(|problem| Unreadable { operation: O::OPERATION, problem })
 }
 
-/// The same, with the answer as it came.
+/// The same, with the answer as it was received.
 pub fn received<O: Ask>(raw: Value) -> Result<Received<O::Answer>, Unreadable> {
     let answer = read::<O>(&raw)?;
     Ok(Received { raw, answer })

@@ -127,8 +127,8 @@ impl Daemon {
         Ok(self.client.ask(request.operation, Value::Object(request.arguments)).await?)
     }
 
-    /// The whole id of the memory that is meant: by its id, or by a beginning that no other has. Fails if no id, or
-    /// more than one, begins like that; the candidates are named.
+    /// The whole id of a memory, from the id or from a beginning that no other id has. Fails if no id, or more than
+    /// one, begins like that; the candidates are named.
     pub async fn memory_id(&self, given: &str) -> Result<String> {
         self.memory_id_or(given, FIND_MEMORIES).await
     }
@@ -141,7 +141,7 @@ impl Daemon {
         }
     }
 
-    /// The same of what can be read like a memory: exchanges of past sessions and passages of documents too.
+    /// The same for what can be read like a memory: exchanges of past sessions and passages of documents, too.
     pub async fn readable_id(&self, given: &str) -> Result<String> {
         let exchange = ExchangeId::parse(given).map(|id| id.to_string());
         let passage = || ChunkId::parse(given).map(|id| id.to_string());
@@ -152,7 +152,7 @@ impl Daemon {
         }
     }
 
-    /// The same of what distilling proposes: candidates and arrangements.
+    /// The same for what distilling proposes: candidates and arrangements.
     pub async fn proposal_id(&self, given: &str) -> Result<String> {
         let candidate = CandidateId::parse(given).map(|id| id.to_string());
         let arrangement = || ArrangementId::parse(given).map(|id| id.to_string());

@@ -53,7 +53,7 @@ impl Screen {
         moment(value, &self.zone)
     }
 
-    /// The text in a style, where there are styles.
+    /// The text in a style, if the terminal has styles.
     pub fn styled(&self, style: Style, text: &str) -> String {
         if self.colour { format!("\u{1b}[{}m{text}\u{1b}[0m", style.code()) } else { text.to_owned() }
     }

@@ -28,7 +28,7 @@ const ID_CHARS_MIN: usize = 7;
 pub enum Layout {
     /// As wide as its values: ids and other short words.
     Fixed,
-    /// Takes the room that is left, and is cut where there is none.
+    /// Takes the remaining room, and is cut if there is none.
     Flexible,
     /// Numbers, to the right.
     Count,
@@ -36,9 +36,9 @@ pub enum Layout {
     Moment,
     /// Ids: shortened on a narrow terminal, where the beginnings are unique.
     Id,
-    /// Moments: as an age on a terminal, as they came elsewhere. Left out where there is no room.
+    /// Moments: as an age on a terminal, unchanged elsewhere. Left out if there is no room.
     Ago,
-    /// Short words: left out on a terminal where all rows have the same, or where there is no room.
+    /// Short words: left out on a terminal if all rows have the same word, or if there is no room.
     Spare,
 }
 
@@ -326,8 +326,8 @@ pub fn moment(value: &str, zone: &TimeZone) -> String {
     }
 }
 
-/// How long before `now` a moment in RFC 3339 was, in its largest unit; its local date where that is long ago or lies
-/// ahead. Any other text as it is.
+/// How long before `now` a moment in RFC 3339 was, in its largest unit; its local date if it is long ago or in the
+/// future. Any other text is returned unchanged.
 pub fn age(value: &str, now: Timestamp, zone: &TimeZone) -> String {
     let Ok(at) = value.parse::<Timestamp>() else { return value.to_owned() };
     let seconds = now.duration_since(at).as_secs();

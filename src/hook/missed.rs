@@ -26,8 +26,8 @@ const FILES_MAX: usize = 64;
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Largest file: about 4,600 events. Further ones are not counted.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// How often a file is opened of which another hook takes every one before a line is added. Where one takes without a
-/// pause, that was up to 13 times for one of 60,000 lines.
+/// How often a file is opened again because another hook took it before a line was added. With a hook that took files
+/// without a pause, one of 60,000 lines needed 13 attempts.
 const TRIES: usize = 100;
 
 /// Records that an event of a session could not be reported. If it may have arrived nevertheless, `once` is its key.

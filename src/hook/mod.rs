@@ -142,11 +142,11 @@ impl Event {
 
 /// How much of a report that is too long is searched for the session, in bytes.
 const HEAD_BYTES_MAX: usize = 4_096;
-/// The field of what is left of a report that was too long.
+/// The field that marks the rest of a report that was too long.
 const TOO_LONG: &str = "cerebro_too_long";
 
-/// What is left of a report that is too long to be read: whose it is, as far as its beginning says it, and when it came.
-/// `None` if that does not name a session.
+/// The rest of a report that is too long to be read: its session, as far as its beginning names it, and when it
+/// arrived. `None` if the beginning names no session.
 pub fn too_long(report: &[u8], now: Timestamp) -> Option<Value> {
     let head = String::from_utf8_lossy(&report[..report.len().min(HEAD_BYTES_MAX)]).into_owned();
     let field = |name: &str| -> Option<String> {

@@ -39,7 +39,7 @@ fn checkout_of(call: &Call, memory: &Memory) -> Option<Arc<Checkout>> {
 pub(super) enum Tying {
     /// In any case: its text is new, or verified.
     Anew,
-    /// If it is not tied yet: its text is an earlier one, of which nobody said that it still fits.
+    /// If it is not tied yet: its text is an earlier one, and nobody said that it still fits.
     IfLoose,
 }
 

@@ -74,7 +74,7 @@ fn duration(given: &str) -> Result<Duration, ArgumentError> {
     text::duration(given).ok_or_else(|| ArgumentError::new("since", Some(given), problem))
 }
 
-/// The progress of the import, and the numbers of what is stored.
+/// The progress of the import, and how much is stored.
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
     let progress = call.service.intake.progress();
     let counts = call.service.history.counts().await?;

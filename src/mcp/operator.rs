@@ -31,7 +31,7 @@ use cerebro_store::{ProjectCount, StoredRelation};
 const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a partial id that are named.
 pub(super) const RESOLVED_MAX: usize = 10;
-/// The conditions of a selection: of what they choose, commands delete.
+/// The conditions of a selection. Commands delete what they select.
 const CONDITIONS: [&str; 8] = ["project", "scope", "type", "tags", "since", "until", "session", "agent"];
 
 /// The state of the daemon. This works even while the store is opening, or if it cannot be opened.

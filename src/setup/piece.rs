@@ -89,7 +89,7 @@ impl Mark {
         }
     }
 
-    /// Whether an element, of which setup writes `value`, has the mark.
+    /// Whether an element has the mark; setup writes it as `value`.
     pub fn is_on(&self, element: &Value, value: &Value) -> bool {
         match self {
             Self::Value => element == value,

@@ -210,9 +210,9 @@ pub fn taken_along(targets: &[Target], changes: &[Change]) -> Vec<Left> {
     all
 }
 
-/// The pieces in a text that are Cerebro's without a record. The server's entry decides: where it is not ours,
-/// everything belongs to that entry, because instructions and permissions do not say of which home they are. What has no
-/// mark is ours only beside our entry, and as setup writes it.
+/// The pieces in a text that are Cerebro's without a record. The server's entry decides: if it is not ours,
+/// everything belongs to that entry, because instructions and permissions do not name their home. What has no mark is
+/// ours only beside our entry, and only as setup writes it.
 fn ours<'a>(target: &'a Target, text: &str, server: Server) -> Vec<&'a Piece> {
     let is_ours = |piece: &&Piece| match &piece.content {
         _ if server == Server::Others => false,

@@ -61,7 +61,7 @@ pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<()> 
     }
 }
 
-/// A request about the plan with an id; without one, about the plan that is meant by itself.
+/// A request about the plan with an id; without an id, the daemon chooses the plan.
 fn request<O>(operation: O, id: Option<String>) -> Request<O> {
     Request::new(operation).with("id", id)
 }

@@ -140,7 +140,7 @@ fn action(operation: &Operation) -> String {
     if operation.fits { action.to_owned() } else { format!("{action} (no longer applies)") }
 }
 
-/// An arrangement, with what each of its operations changes. `raw` is the same as it came.
+/// An arrangement, with what each of its operations changes. `raw` is the answer as it was received.
 pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) -> Result<()> {
     context.output.json(raw)?;
     context.output.facts(&[

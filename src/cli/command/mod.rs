@@ -167,7 +167,7 @@ impl Command {
             // Agents show, or choke on, what their hooks say.
             Self::Hook(_) => "off",
             _ if self.is_daemon() => "info",
-            // It closes a database that it has for itself, of which the engine complains.
+            // It closes a database of its own, and the engine complains about that.
             Self::Restore(args) if args.backup().is_some() => "cerebro=warn,surrealdb=off",
             Self::Backup(args) if args.restored().is_some() => "cerebro=warn,surrealdb=off",
             _ => "warn",

@@ -58,7 +58,7 @@ pub struct DropArgs {
     yes: bool,
 }
 
-/// Where a trial lies, if its name can be one.
+/// The folder of a trial, if the name is valid.
 fn place(home: &Home, name: &str) -> Result<PathBuf> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if name.is_empty() || name.len() > NAME_CHARS_MAX || !is_plain {
@@ -82,7 +82,7 @@ pub fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A trial that is there.
+/// An existing trial.
 fn trial(home: &Home, name: &str) -> Result<Home> {
     let place = place(home, name)?;
     if !place.is_dir() {
@@ -291,7 +291,7 @@ pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<()> 
     context.output.outcome(&args.name, "dropped", "")
 }
 
-/// Stops the daemon of a trial and removes what is there.
+/// Stops the daemon of a trial and removes its folder.
 pub async fn remove(place: &Path) -> Result<()> {
     if let Ok(trial) = Home::open(Some(place)) {
         daemon::dismiss(&trial).await?;

@@ -54,7 +54,7 @@ pub async fn run(context: &CommandContext, args: WebArgs) -> Result<()> {
     WEB.hold_and(context, request, facts, shared, then).await
 }
 
-/// Opens the link in the person's browser; where there is none, the printed link is enough.
+/// Opens the link in the person's browser. If there is none, the printed link is enough.
 fn open(context: &CommandContext, link: &str) {
     let mut opener = Command::new(OPENER);
     opener.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -102,7 +102,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<()> {
     Ok(())
 }
 
-/// A path as a person on a terminal reads it: from the working folder, where it lies below that. Scripts get it whole.
+/// A path for a person on a terminal: relative to the working folder if it is below it. Scripts get the whole path.
 fn near(context: &CommandContext, path: &str) -> String {
     let here = std::env::current_dir().ok().filter(|_| context.output.is_terminal());
     let below = here.and_then(|here| Some(Path::new(path).strip_prefix(here).ok()?.to_str()?.to_owned()));

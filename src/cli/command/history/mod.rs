@@ -398,7 +398,7 @@ const EXCLUDE: Choosing = Choosing {
     narrows: false,
 };
 
-/// Empties the list of what is included, so that it narrows nothing.
+/// Empties the list of what is included, so that everything is included.
 fn include_all(context: &CommandContext) -> Result<()> {
     edit::set(&context.home()?.config_file(), "history", &[(INCLUDE.key, Some(included(&[])))])?;
     choose(context, &INCLUDE, None, false)

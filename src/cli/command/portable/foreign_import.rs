@@ -64,7 +64,7 @@ pub async fn run(
     print(context, &report, run)
 }
 
-/// The file that is meant: the one that was named, or where the program keeps its own.
+/// The file to import: the one that was named, or the one in which the program keeps its memory.
 fn located(source: Source, path: &Path) -> Result<PathBuf> {
     if path != Path::new("-") {
         return Ok(path.to_owned());

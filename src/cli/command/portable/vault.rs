@@ -316,8 +316,8 @@ pub fn folder_of(project: &str) -> PathBuf {
     project.split('/').enumerate().map(segment).collect()
 }
 
-/// The project of a new note in a folder of an export; `None` if that is the export's own. If the folder's name has a
-/// digest, an exported note in it says of which project it is.
+/// The project of a new note in a folder of an export; `None` for the export's own folder. If the folder's name has a
+/// digest, an exported note in it names the project.
 pub fn project_of(root: &Path, folder: &Path) -> Option<String> {
     let name = folder.display().to_string();
     let has_digest = |part: &str| {

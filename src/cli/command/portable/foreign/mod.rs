@@ -92,7 +92,7 @@ pub enum LineKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     pub kind: LineKind,
-    /// The id of what it is about; of an edge, that of the memory.
+    /// The id of its subject; for an edge, that of the memory.
     pub id: String,
     pub json: Value,
 }

@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
 pub struct Row(HashMap<String, Value>);
 
 impl Row {
-    /// A text that is there and not blank.
+    /// A text that is present and not blank.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name) {
             Some(Value::Text(text)) if !text.trim().is_empty() => Some(text),
