@@ -86,7 +86,7 @@ pub struct Listed {
     pub total: Option<u64>,
     /// The asker's project.
     pub project: Text,
-    /// Where the asker's project has no memories: its folder's former projects that have some.
+    /// If the asker's project has no memories: the former projects of its folder that have some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former: Vec<Former>,
 }

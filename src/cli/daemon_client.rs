@@ -19,7 +19,7 @@ const CALL_MAX: Duration = Duration::from_secs(120);
 /// How long a call may take that moves everything of a project.
 const LONG_CALL_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// An operation and its arguments. `O` is the operation as a type, where its answer has a struct.
+/// An operation and its arguments. `O` is the operation as a type, if its answer has a struct.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request<O = Operation> {
     operation: O,
@@ -67,7 +67,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Connects, and starts a daemon where there is none.
+    /// Connects, and starts a daemon if none runs.
     pub async fn reach(home: &Home) -> Result<Self> {
         Self::reach_within(home, CALL_MAX).await
     }

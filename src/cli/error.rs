@@ -47,7 +47,7 @@ pub struct Error {
     kind: Kind,
     message: String,
     hint: Option<String>,
-    /// What kind of failure it is, where the daemon said so.
+    /// The kind of failure, if the daemon named it.
     code: Option<Code>,
     /// The argument that the daemon refused.
     argument: Option<Box<BadArgument>>,
@@ -123,7 +123,7 @@ impl Error {
         self.exit_code
     }
 
-    /// What kind of failure it is, where the daemon said so.
+    /// The kind of failure, if the daemon named it.
     pub fn code(&self) -> Option<Code> {
         self.code
     }

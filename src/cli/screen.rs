@@ -27,7 +27,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// The one at standard output; none where that is a file or a pipe.
+    /// The one at standard output; none if that is a file or a pipe.
     pub fn at_hand() -> Option<Self> {
         if !io::stdout().is_terminal() {
             return None;

@@ -66,7 +66,7 @@ impl Table {
         Self { rows: items.iter().map(row).collect(), ..Self::new(&headings) }
     }
 
-    /// The same where a value depends on more than its item.
+    /// The same, for values that depend on more than their item.
     pub fn listing<T>(columns: &[(&str, Layout)], items: &[T], row: impl Fn(&T) -> Vec<String>) -> Self {
         let mut table = Self::new(columns);
         for item in items {

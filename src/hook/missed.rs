@@ -80,7 +80,7 @@ fn has_room(folder: &Path) -> io::Result<bool> {
 /// is left to the next one: nobody waits, since that hook may be stopped.
 pub fn take(home: &Path, session: &str) -> Vec<Missed> {
     let path = path_of(home, session);
-    // It fails where nothing was missed since.
+    // It fails if nothing was missed since.
     let _ = fs::rename(&path, path.with_extension(Timestamp::now().as_nanosecond().to_string()));
     let is_taken = |file: &PathBuf| file.extension().is_some() && file.file_stem() == path.file_name();
     let files = fs::read_dir(home.join(FOLDER)).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -92,7 +92,7 @@ mod tests {
     }
 
     /// The packages have exactly the hooks that setup writes, including those of the journal, because setup does
-    /// nothing where a package is installed. A hook prints nothing while the journal is off.
+    /// nothing if a package is installed. A hook prints nothing while the journal is off.
     #[test]
     fn the_packages_have_the_hooks_of_setup() {
         let folders = UserFolders::of(PathBuf::from("/home/user"));

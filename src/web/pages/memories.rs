@@ -13,7 +13,7 @@ use crate::view::Row;
 use crate::web::html::filter::{Filter, PAGE};
 use cerebro_core::domain::Kind;
 
-/// After the number of memories, where the words of the address were not searched for.
+/// After the number of memories, if the words of the address were not searched for.
 const WORDS_UNUSED: &str =
     ". They are listed without the words: a search covers neither deleted memories nor one agent or session.";
 

@@ -68,7 +68,7 @@ struct Report {
     gone: Vec<Document>,
     unchanged: usize,
     faults: Vec<Fault>,
-    /// Whether the process that read the files could only compute; `None` where none was read.
+    /// Whether the process that read the files could only compute; `None` if none was read.
     isolated: Option<bool>,
 }
 
@@ -101,7 +101,7 @@ impl Report {
     }
 }
 
-/// The path under which a file is known: absolute, without links where it is there.
+/// The path under which a file is known: absolute, and without links if it exists.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }

@@ -100,7 +100,7 @@ impl ScopeArgs {
         self.of.request(operation).with("limit", self.limit)
     }
 
-    /// Asks for facts. Where there are none, says which project may have been meant.
+    /// Asks for facts. If there are none, says which project may have been meant.
     async fn facts(
         &self,
         context: &CommandContext,
@@ -346,7 +346,7 @@ async fn print_facts(
     context.output.table(&Table::of(columns, &answer.facts), nothing)
 }
 
-/// What is said where nothing like a command is found and the command itself would not be recorded.
+/// The message if no similar command is found and the command itself would not be recorded.
 const UNRECORDED: &str = "no recorded command has these words: commands that only show or move files (`ls`, `git diff`), \
                           and those of several lines or of more than 240 bytes, are not recorded";
 

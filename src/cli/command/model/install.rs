@@ -81,7 +81,7 @@ enum PoolingArg {
     Cls,
 }
 
-/// What to do where a model cannot be fetched.
+/// What to do if a model cannot be fetched.
 const OFFLINE: &str = "with `--from DIR`, the model's files are taken from a folder, without a network";
 
 pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Result<()> {
@@ -187,7 +187,7 @@ fn advance(progress: &ProgressBar, name: &str, count: u64) {
     }
     progress.inc(count);
     if progress.length().is_some_and(|length| length < progress.position()) {
-        // ONNX Runtime is fetched too where it is missing.
+        // ONNX Runtime is fetched too if it is missing.
         progress.set_length(progress.position());
     }
 }

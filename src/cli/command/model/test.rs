@@ -104,7 +104,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     (sum * 1_000.0).round() / 1_000.0
 }
 
-/// What this process holds in memory, where the system says it.
+/// How much memory this process uses, if the system says it.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let fields: HashMap<&str, &str> = status.lines().filter_map(|line| line.split_once(':')).collect();

@@ -211,7 +211,7 @@ async fn import_note(
         fs::read_to_string(path).map_err(|error| Fault::Note(format!("it cannot be read: {error}")))?;
     let Some(note) = note::parse(&text).map_err(Fault::Note)? else { return Ok(None) };
     let answer = daemon.read(request(&note, root, path, run)).await.map_err(|error| {
-        // The next note may be taken where this one is not; a store that fails will fail again.
+        // The next note may be accepted even if this one is not; a store that fails will fail again.
         if error.code().is_some_and(Code::is_callers_fault) {
             Fault::Note(error.to_string())
         } else {

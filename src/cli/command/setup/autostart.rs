@@ -12,7 +12,7 @@ use cerebro_core::domain::Run;
 
 /// How long the service manager may take for one order.
 const ORDER_MAX: Duration = Duration::from_secs(30);
-/// Said where no file is changed or kept.
+/// The message if no file is changed or kept.
 const NOTHING: &str = "Cerebro's service was not installed";
 
 #[derive(Debug, Args)]

@@ -126,7 +126,7 @@ pub(super) struct AgentFiles {
     setup: SetupContext,
     targets: Vec<Target>,
     pub(super) record: Option<Record>,
-    /// How the host takes out Cerebro's package, where it has it: that does all that set-up would do.
+    /// How the host removes Cerebro's package, if it has one: the package does all that set-up would do.
     pub(super) package: Option<&'static str>,
 }
 
@@ -185,7 +185,7 @@ impl AgentFiles {
         Ok(Plan { changes, notes, parts: put.map(|part| part.as_str().to_owned()).collect() })
     }
 
-    /// Nothing is to do where the host has Cerebro's package.
+    /// The plan if the host has Cerebro's package: there is nothing to do.
     fn plan_beside_package(&self, removal: &str) -> Plan {
         let Agent { title, name, .. } = self.agent;
         let mut notes = vec![format!(
