@@ -97,9 +97,9 @@ impl Table {
         out
     }
 
-    /// The drawn table, as wide as the screen at most. Columns without any value are left out, and those that can be
-    /// spared where their words say nothing or have no room. Where the rest has no room either, or would be a single
-    /// column, each row is a list.
+    /// The drawn table, as wide as the screen at most. Columns without any value are left out, and so are spare ones
+    /// whose words say nothing or have no room. If the rest has no room either, or would be a single column, each row
+    /// is a list.
     pub fn drawn(&self, screen: &Screen) -> String {
         let cells = self.cells(screen);
         let informative = self.informative(&cells);

@@ -190,7 +190,7 @@ mod tests {
         let home = temp.path();
         note(home, "s", at(1_000), None).unwrap();
         let mut other = open(&path_of(home, "s")).unwrap();
-        // Its line is not there yet: a report now would remove the file under its hands.
+        // Its line is not there yet: a report now would remove the file while it is being written.
         assert!(take(home, "s").is_empty());
         note(home, "s", at(2_000), None).unwrap();
         other.write_all(b"3000\n").unwrap();

@@ -127,7 +127,7 @@ fn cannot_go_on(worker: &Worker) -> String {
     }
 }
 
-/// What lets it go on.
+/// How to let it continue.
 fn next_step(worker: &Worker) -> Option<String> {
     match worker.state.raw() {
         "paused" => Some("`cerebro worker resume` resumes it".to_owned()),
