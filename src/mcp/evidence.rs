@@ -127,15 +127,12 @@ pub(super) fn found_reply(
             )
         }
     };
-    let mut reply = Reply::saying(heading)
+    Reply::saying(heading)
         .fact("match", label)
         .list("hits", parts.iter().map(HitParts::json).collect())
         .fact("project", project.map(|project| project.as_str().to_owned()))
-        .lines(parts.iter().map(HitParts::line));
-    if found.relaxed {
-        reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
-    }
-    reply
+        .lines(parts.iter().map(HitParts::line))
+        .flag("relaxed", found.relaxed, "no hit holds every word of the query")
 }
 
 /// Says of evidence that it repeats what a memory no longer says.

@@ -143,15 +143,17 @@ async fn stale_marks(call: &Call, memories: &[(MemoryId, &Scope)]) -> Result<Vec
 }
 
 /// Adds the verdicts on a memory's anchors to an answer about it.
-pub(super) async fn add_verdicts(call: &Call, memory: &Memory, mut reply: Reply) -> Result<Reply, Fault> {
+pub(super) async fn add_verdicts(call: &Call, memory: &Memory, reply: Reply) -> Result<Reply, Fault> {
     let found = verdicts(call, &[(memory.id, &memory.scope)], LOOK_MAX).await?;
     let Some((_, found)) = found.into_iter().next() else { return Ok(reply) };
     let facts = found.iter().map(|(anchor, verdict)| fact(anchor, *verdict)).collect();
-    if let Some(words) = stale(&found) {
-        reply = reply.fact("stale", words);
-    }
     let lines = found.iter().map(|(anchor, verdict)| format!("- {verdict} {anchor}"));
-    Ok(reply.line("").line("code it speaks of, here and now:").lines(lines).list("anchors", facts))
+    Ok(reply
+        .fact("stale", stale(&found))
+        .line("")
+        .line("code it speaks of, here and now:")
+        .lines(lines)
+        .list("anchors", facts))
 }
 
 /// Checks the memories of the caller's project against its checkout; `None` without a checkout or without anchors.

@@ -58,6 +58,13 @@ impl Reply {
         self
     }
 
+    /// Adds a flag, with what it means, if it is set.
+    #[must_use]
+    pub fn flag(self, name: &str, is_set: bool, words: &str) -> Self {
+        let line = is_set.then(|| format!("{name}: {words}"));
+        self.fact(name, is_set.then_some(true)).lines(line)
+    }
+
     /// Adds the answer to `O`. Null members at its top level are left out.
     #[must_use]
     pub fn answering<O: Ask>(mut self, answer: O::Answer) -> Self {

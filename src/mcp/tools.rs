@@ -505,12 +505,8 @@ fn found_reply(found: &Found, request: &SearchRequest, mark: SearchMark, is_fram
         let words = format!("as of {}: what was stored then", moment(at));
         reply = reply.fact("as_of", moment(at)).line(words);
     }
-    if found.words_only {
-        reply = reply.fact("words_only", true).line("words_only: found by its words, not by meaning");
-    }
-    if found.relaxed {
-        reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
-    }
+    reply = reply.flag("words_only", found.words_only, "found by its words, not by meaning");
+    reply = reply.flag("relaxed", found.relaxed, "no hit holds every word of the query");
     if found.more {
         reply = with_cursor(reply, request, mark);
     }

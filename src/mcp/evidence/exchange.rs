@@ -50,10 +50,8 @@ fn exchange_reply(part: &ExchangePart, now: Option<&MemoryId>) -> Reply {
         .fact("files", json!(exchange.files))
         .fact("commands", commands)
         .fact("errors", json!(exchange.errors))
-        .fact("content_bytes", part.text_bytes);
-    if exchange.withdrawn {
-        reply = reply.fact("withdrawn", true).line("withdrawn: a rewind took it back");
-    }
+        .fact("content_bytes", part.text_bytes)
+        .flag("withdrawn", exchange.withdrawn, "a rewind took it back");
     if let Some(now) = now {
         reply = repeating(reply, now);
     }

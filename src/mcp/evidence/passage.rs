@@ -53,10 +53,7 @@ fn reply(part: &ChunkPart, old: Option<&MemoryId>, offset: usize, max_bytes: usi
     if let Some(now) = old {
         reply = repeating(reply, now);
     }
-    if document.removed {
-        reply = reply.fact("removed", true).line("removed: the file is no longer there");
-    }
-    reply = reply.line("").line(&text);
+    reply = reply.flag("removed", document.removed, "the file is no longer there").line("").line(&text);
     let beside = [("before", part.before), ("after", part.after)];
     let ways = beside.iter().filter_map(|(name, id)| Some(format!("{name}: `{}`", (*id)?)));
     reply = reply.line(ways.collect::<Vec<_>>().join(" · "));
