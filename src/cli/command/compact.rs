@@ -5,16 +5,7 @@ use std::time::Duration;
 use super::prelude::*;
 use super::remains::Remains;
 
-/// Remove the last bytes of purged memories from the disk
-///
-/// `cerebro delete --hard` removes a text from the database and the index at once, but the database's files keep its
-/// bytes until they are rewritten. This command rewrites them now and frees the space. Agents can go on working. It
-/// does not change backups, exports, trials, unsaved edits and databases that a restore put aside; it names those of
-/// this home.
-#[derive(Debug, Args)]
-pub struct CompactArgs {}
-
-pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<()> {
+pub async fn run(context: &CommandContext) -> Result<()> {
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
     let bar = context.output.progress(None, "{spinner} rewriting the database's files, {elapsed}");

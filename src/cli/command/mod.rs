@@ -109,7 +109,13 @@ pub enum Command {
     Prompts(list::PromptsArgs),
     Events(list::EventsArgs),
     Backup(backup::BackupArgs),
-    Compact(compact::CompactArgs),
+    /// Remove the last bytes of purged memories from the disk
+    ///
+    /// `cerebro delete --hard` removes a text from the database and the index at once, but the database's files keep its
+    /// bytes until they are rewritten. This command rewrites them now and frees the space. Agents can go on working. It
+    /// does not change backups, exports, trials, unsaved edits and databases that a restore put aside; it names those of
+    /// this home.
+    Compact,
     Doctor(doctor::DoctorArgs),
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
@@ -156,8 +162,9 @@ pub enum Command {
     #[command(hide = true)]
     Man(setup::completions::ManArgs),
     Hook(hook::HookArgs),
+    /// Read documents from standard input and print their contents as JSON; `cerebro ingest` and the daemon run this
     #[command(hide = true)]
-    ReadDocument(documents::ReadArgs),
+    ReadDocument,
 }
 
 impl Command {
@@ -218,7 +225,7 @@ impl Command {
                 Some(args) => serving(backup::restore(context, args)),
                 None => asking(backup::run(context, args)),
             },
-            Self::Compact(args) => asking(compact::run(context, args)),
+            Self::Compact => asking(compact::run(context)),
             Self::Pin(args) => asking(change::run(context, args, of::Pin)),
             Self::Unpin(args) => asking(change::run(context, args, of::Unpin)),
             Self::Archive(args) => asking(change::run(context, args, of::Archive)),
@@ -240,7 +247,7 @@ impl Command {
             Self::Distil(command) => asking(distil::run(context, command)),
             Self::Ingest(args) => asking(documents::ingest(context, args)),
             Self::Documents(command) => asking(documents::run(context, command)),
-            Self::ReadDocument(args) => documents::read(context, &args),
+            Self::ReadDocument => documents::read(),
             Self::Worker(args) => asking(worker::worker(context, args)),
             Self::Jobs(args) => asking(worker::jobs(context, args)),
             Self::Reindex(args) => asking(worker::reindex(context, args)),

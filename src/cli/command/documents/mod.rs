@@ -2,16 +2,15 @@
 
 mod image;
 mod ingest;
-mod reader;
 
 pub use ingest::{IngestArgs, run as ingest};
-pub use reader::{ReadArgs, run as read};
 
 use std::path::Path;
 
 use super::prelude::*;
 use super::selection::ProjectArgs;
 use crate::answer::documents::{Document, Shown};
+use crate::reading;
 
 /// What to do with documents that were read.
 #[derive(Debug, Subcommand)]
@@ -66,6 +65,13 @@ pub async fn run(context: &CommandContext, command: DocumentsCommand) -> Result<
         DocumentsCommand::Image(args) => image::run(context, &args).await,
         DocumentsCommand::Forget(args) => forget(context, &args).await,
     }
+}
+
+/// `cerebro read-document`: the process in which documents are read. See [`reading`].
+pub fn read() -> Result<()> {
+    let served = reading::serve(std::io::stdin().lock(), std::io::stdout().lock());
+    served.map_err(|error| Error::stream("standard input", &error))?;
+    Ok(())
 }
 
 /// All documents that a request asks for, page by page.
