@@ -21,8 +21,8 @@ use cerebro_core::domain::{
 use cerebro_core::recall::{Match, Weights};
 use cerebro_search::lexical::Hit;
 use cerebro_service::{
-    Change, ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, SaveOutcome,
-    SaveRequest, Saved, SearchRequest, StartRequest, TimelineRequest, Within, is_directory,
+    ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, SaveOutcome, SaveRequest,
+    Saved, SearchRequest, StartRequest, TimelineRequest, Within, is_directory,
 };
 use cerebro_store::Tombstone;
 
