@@ -49,7 +49,10 @@ impl App {
         control: Control,
     ) -> Self {
         let database = settings.remote.as_ref().map(Remote::place);
-        let context = Context::opening(home, database, settings.groups.clone(), control, CLOCK);
+        let groups = settings.groups.clone();
+        let context = Context::new(home, database, groups, control, CLOCK, |context, hello, pipe| {
+            Box::pin(mcp::serve(context, hello, pipe))
+        });
         context.forget_studio();
         tokio::spawn(bring_up(context.clone(), settings, embedding, history));
         Self { context, stays: Arc::default() }

@@ -161,10 +161,7 @@ impl Checkout {
     }
 
     /// A file below the client's own folder, with its full path. Paths that leave the folder or contain a symbolic link
-    /// are refused.
-    ///
-    /// # Errors
-    /// The reason, in words for an agent.
+    /// are refused. The error is the reason, in words for an agent.
     pub async fn document(
         self: &Arc<Self>,
         path: PathBuf,

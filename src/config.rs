@@ -14,6 +14,7 @@ pub use remote::{RemoteConfig, database_of_option};
 use serde::Deserialize;
 
 use crate::home::user_home;
+use crate::platform::if_there;
 use cerebro_core::operation::Group;
 use cerebro_core::redact::Redaction;
 use cerebro_core::text;
@@ -157,49 +158,27 @@ impl Default for Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("cannot read {}: {source}", .path.display())]
-    Unreadable {
-        /// The file.
-        path: std::path::PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Unreadable { path: PathBuf, source: std::io::Error },
     #[error("cannot write {}: {source}", .path.display())]
-    Unwritable {
-        /// The file.
-        path: std::path::PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Unwritable { path: PathBuf, source: std::io::Error },
     /// An option or an environment variable is invalid.
     #[error("{name} cannot be used: {reason}")]
-    InvalidOption {
-        /// The option or variable.
-        name: &'static str,
-        /// Why.
-        reason: String,
-    },
+    InvalidOption { name: &'static str, reason: String },
     /// The file is invalid.
     #[error("{} is not a valid configuration: {reason}", .path.display())]
-    Invalid {
-        /// The file.
-        path: std::path::PathBuf,
-        /// Where and why.
-        reason: String,
-    },
+    Invalid { path: PathBuf, reason: String },
+}
+
+/// The text of the file; empty if it is missing.
+fn text_of(path: &Path) -> Result<String, ConfigError> {
+    let read = if_there(std::fs::read_to_string(path)).map(Option::unwrap_or_default);
+    read.map_err(|source| ConfigError::Unreadable { path: path.to_path_buf(), source })
 }
 
 impl Config {
     /// Reads the file. A missing file means all defaults.
-    ///
-    /// # Errors
-    /// [`ConfigError`], with the place in the file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(source) => return Err(ConfigError::Unreadable { path: path.to_path_buf(), source }),
-        };
-        toml::from_str(&text)
+        toml::from_str(&text_of(path)?)
             .map_err(|error| ConfigError::Invalid { path: path.to_path_buf(), reason: error.to_string() })
     }
 

@@ -47,12 +47,43 @@ pub struct Home {
     database: Option<String>,
 }
 
+/// Defines the places in the home.
+macro_rules! places {
+    ($($(#[$doc:meta])* $place:ident = $name:expr;)+) => {
+        impl Home {
+            $($(#[$doc])* pub fn $place(&self) -> PathBuf { self.root.join($name) })+
+        }
+    };
+}
+
+places! {
+    /// The database.
+    store_dir = "store";
+    /// The lexical index. It is derived from the database and may be deleted at any time.
+    index_dir = "index";
+    /// The installed models, one folder each.
+    models_dir = "models";
+    /// The folder of ONNX Runtime, which runs the models.
+    runtime_dir = "runtime";
+    /// The user's settings. The file need not exist.
+    config_file = CONFIG_FILE;
+    /// The file with the writer name of this home, for a shared database.
+    writer_file = "writer";
+    /// The file whose lock means ownership of the home; see `daemon::lock`.
+    lock_file = "daemon.lock";
+    /// The daemon's log, which is its standard error.
+    log_file = "daemon.log";
+    /// The file that says how to connect to the live endpoint. It exists while one is open.
+    studio_file = "studio.json";
+    /// The file with the token for MCP over HTTP. It is created when the token is first required.
+    token_file = "http.token";
+    /// The file that records which folder had which project.
+    folders_file = "folders.json";
+}
+
 impl Home {
-    /// Opens the home in `dir` or `$HOME/.cerebro`. Creates it with mode 0700 if it is missing.
-    ///
-    /// # Errors
-    /// [`HomeError`], which names the folder: it cannot be created or written, belongs to another user, or is open to
-    /// others and contains files that are not Cerebro's.
+    /// Opens the home in `dir` or `$HOME/.cerebro`. Creates it with mode 0700 if it is missing. Fails if it cannot be
+    /// created or written, belongs to another user, or is open to others and contains files that are not Cerebro's.
     pub fn open(dir: Option<&Path>) -> Result<Self, HomeError> {
         let dir = match dir {
             Some(dir) => dir.to_owned(),
@@ -81,64 +112,9 @@ impl Home {
         self.database.as_deref()
     }
 
-    /// The file with the writer name of this home, for a shared database.
-    pub fn writer_file(&self) -> PathBuf {
-        self.root.join("writer")
-    }
-
     /// The folder itself: absolute, without symbolic links.
     pub fn root(&self) -> &Path {
         &self.root
-    }
-
-    /// The database.
-    pub fn store_dir(&self) -> PathBuf {
-        self.root.join("store")
-    }
-
-    /// The lexical index. It is derived from the database and may be deleted at any time.
-    pub fn index_dir(&self) -> PathBuf {
-        self.root.join("index")
-    }
-
-    /// The installed models, one folder each.
-    pub fn models_dir(&self) -> PathBuf {
-        self.root.join("models")
-    }
-
-    /// The folder of ONNX Runtime, which runs the models.
-    pub fn runtime_dir(&self) -> PathBuf {
-        self.root.join("runtime")
-    }
-
-    /// The user's settings. The file need not exist.
-    pub fn config_file(&self) -> PathBuf {
-        self.root.join(CONFIG_FILE)
-    }
-
-    /// The file whose lock means ownership of the home; see `daemon::lock`.
-    pub fn lock_file(&self) -> PathBuf {
-        self.root.join("daemon.lock")
-    }
-
-    /// The file that says how to connect to the live endpoint. It exists while one is open.
-    pub fn studio_file(&self) -> PathBuf {
-        self.root.join("studio.json")
-    }
-
-    /// The file with the token for MCP over HTTP. It is created when the token is first required.
-    pub fn token_file(&self) -> PathBuf {
-        self.root.join("http.token")
-    }
-
-    /// The file that records which folder had which project.
-    pub fn folders_file(&self) -> PathBuf {
-        self.root.join("folders.json")
-    }
-
-    /// The daemon's log, which is its standard error.
-    pub fn log_file(&self) -> PathBuf {
-        self.root.join("daemon.log")
     }
 
     /// The socket of a daemon that starts now: `run/daemon.sock`. If that path is too long, a name with a hash of the
@@ -212,9 +188,6 @@ pub fn bytes_below(dir: &Path) -> u64 {
 
 /// Creates a folder for sockets, with mode 0700, and checks that only this user can access it. Any user could have
 /// created one under `/tmp`.
-///
-/// # Errors
-/// [`HomeError::Unusable`] or [`HomeError::NotPrivate`], which name the folder.
 pub fn open_private_dir(dir: &Path) -> Result<(), HomeError> {
     platform::create_private_dir_all(dir)
         .map_err(|source| HomeError::Unusable { path: dir.to_owned(), source })?;
@@ -233,9 +206,6 @@ fn check_fit(path: &Path) -> Result<(), HomeError> {
 }
 
 /// Checks that a folder belongs to this user and is closed to others.
-///
-/// # Errors
-/// [`HomeError::NotPrivate`] with the reason; [`HomeError::Unusable`] if it cannot be examined.
 pub fn check_private(dir: &Path) -> Result<(), HomeError> {
     match platform::privacy_fault(dir) {
         Ok(None) => Ok(()),

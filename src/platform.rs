@@ -66,7 +66,7 @@ pub fn close_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o700))
 }
 
-/// Removes the permissions of group and others from a file.
+/// Removes the permissions of group and others from a file, or from a socket.
 pub fn close_file_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
 }
@@ -96,10 +96,7 @@ pub fn runtime_dir() -> Option<PathBuf> {
     named.into_iter().chain([usual]).find(is_fit)
 }
 
-/// Whether files can be created in `dir`. Detects a read-only file system, too, even for root.
-///
-/// # Errors
-/// The reason why not.
+/// Whether files can be created in `dir`. Detects a read-only file system, too, even for root. The error says why not.
 pub fn check_writable(dir: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(dir, Access::WRITE_OK | Access::EXEC_OK)?)
 }
@@ -121,10 +118,8 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(read_bounded(&open_without_waiting(path)?, bytes_max)?.0)
 }
 
-/// The bytes of an open regular file, at most `bytes_max`, and its metadata before they were read.
-///
-/// # Errors
-/// `InvalidInput` if it is not a regular file, `FileTooLarge` if it has more bytes; any fault of the file system.
+/// The bytes of an open regular file, at most `bytes_max`, and its metadata before they were read. Fails with
+/// `InvalidInput` if it is not a regular file, and with `FileTooLarge` if it has more bytes.
 pub fn read_bounded(file: &File, bytes_max: u64) -> io::Result<(Vec<u8>, Metadata)> {
     let found = file.metadata()?;
     if !found.is_file() {
@@ -142,10 +137,7 @@ pub fn read_bounded(file: &File, bytes_max: u64) -> io::Result<(Vec<u8>, Metadat
 }
 
 /// Opens a file below a folder for reading, one part of the path after the other. Does not follow symbolic links and
-/// does not block.
-///
-/// # Errors
-/// Any fault of the file system, or a symbolic link in the path.
+/// does not block. Fails on a symbolic link in the path.
 pub fn open_below(folder: &Path, way: &[Component<'_>]) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
     let mut place: OwnedFd = File::open(folder)?.into();
@@ -169,20 +161,17 @@ pub fn append_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Removes a file. A missing file is not an error.
-///
-/// # Errors
-/// Any other fault of the file system.
-pub fn remove_file_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
+/// What was done with a file; `None` if the file is missing, which is not an error here.
+pub fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
     }
 }
 
-/// Lets only this user connect to the socket at `path`.
-pub fn close_socket_to_others(path: &Path) -> io::Result<()> {
-    close_file_to_others(path)
+/// Removes a file. A missing file is not an error.
+pub fn remove_file_if_there(path: &Path) -> io::Result<()> {
+    if_there(fs::remove_file(path)).map(drop)
 }
 
 /// The device and inode of a file, which identify it as long as it exists.

@@ -166,10 +166,7 @@ impl Reader {
         self.isolated
     }
 
-    /// The contents of a file.
-    ///
-    /// # Errors
-    /// Why it cannot be read, in words for a person.
+    /// The contents of a file. The error says why it cannot be read, in words for a person.
     pub async fn read(&mut self, format: Format, bytes: &[u8]) -> Result<Reading, String> {
         match self.ask(Asked { format, bytes: bytes.len(), image: None }, bytes).await? {
             (Answer::Reading(reading), _) => Ok(*reading),
@@ -178,10 +175,7 @@ impl Reader {
         }
     }
 
-    /// The bytes of an image in a file.
-    ///
-    /// # Errors
-    /// Why there are none, in words for a person.
+    /// The bytes of an image in a file. The error says why there are none, in words for a person.
     pub async fn image(&mut self, format: Format, bytes: &[u8], place: &str) -> Result<Vec<u8>, String> {
         let asked = Asked { format, bytes: bytes.len(), image: Some(place.to_owned()) };
         match self.ask(asked, bytes).await? {

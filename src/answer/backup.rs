@@ -11,7 +11,7 @@ use super::Text;
 pub struct Made {
     /// Its path.
     pub file: Text,
-    /// The moment of what is in it.
+    /// The moment of its contents.
     pub at: Text,
     /// Rows by table.
     pub rows: BTreeMap<String, u64>,

@@ -30,7 +30,7 @@ pub struct Status {
     pub review: Text,
     pub tokens_today: u64,
     pub requests_today: u64,
-    /// 0 where nothing bounds it.
+    /// 0 if nothing bounds it.
     pub tokens_per_day: u64,
     pub requests_per_day: u64,
 }
@@ -41,7 +41,7 @@ pub struct Meter {
     pub state: Text,
     /// Candidates and arrangements that wait for a person.
     pub waiting: u64,
-    /// What was spent since midnight UTC, and what may be spent a day; null where nothing bounds it.
+    /// What was spent since midnight UTC, and what may be spent a day; null if nothing bounds it.
     pub tokens_today: u64,
     pub requests_today: u64,
     pub tokens_per_day: Option<u64>,

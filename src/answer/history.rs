@@ -9,12 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Text;
 
-/// `op_history_import`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Begun {
-    pub outcome: Text,
-}
-
 /// `op_history_preview`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Preview {

@@ -86,7 +86,7 @@ pub struct Listed {
     pub total: Option<u64>,
     /// The asker's project.
     pub project: Text,
-    /// Where the asker's project has no memories: its folder's former projects that have some.
+    /// If the asker's project has no memories: the former projects of its folder that have some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former: Vec<Former>,
 }
@@ -306,9 +306,12 @@ pub struct Side {
     pub content: Text,
 }
 
-/// `op_settle`
+/// `mem_feedback`: what became of an agent's verdict.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Settled {
+pub struct Verdict {
+    /// The memory.
+    pub id: Text,
+    /// `noted`; or `unchanged` if no search of the session showed it, or it was said already.
     pub outcome: Text,
 }
 

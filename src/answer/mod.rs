@@ -18,7 +18,6 @@ pub mod consolidation;
 pub mod daemon;
 pub mod distil;
 pub mod documents;
-pub mod feedback;
 pub mod graph;
 pub mod health;
 pub mod history;
@@ -41,7 +40,7 @@ pub mod worker;
 use std::ops::Deref;
 
 use cerebro_core::operation::Operation;
-use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 pub use text::{Text, clean, clean_line, line, name};
@@ -96,7 +95,7 @@ answers! {
     Spelling => memories::Spelling;
     Activity => memories::Activity;
     Pairs => memories::Pairs;
-    Settle => memories::Settled;
+    Settle => Outcome;
     Known => memories::Known;
     Note => memories::Noted;
     Sessions => sessions::Sessions;
@@ -114,7 +113,7 @@ answers! {
     CycleUndo => consolidation::Report;
     CycleLog => consolidation::Log;
 
-    HistoryImport => history::Begun;
+    HistoryImport => Outcome;
     HistoryPreview => history::Preview;
     HistoryStatus => history::Status;
     HistorySession => history::History;
@@ -178,7 +177,7 @@ answers! {
     Import => portable::Imported;
     Backup => backup::Made;
     BackupProgress => backup::Progress;
-    Compact => upkeep::Compacted;
+    Compact => Outcome;
     Examine => upkeep::Examined;
 
     Sql => sql::Results;
@@ -193,7 +192,7 @@ answers! {
     WebClose => listeners::Closed;
     WebStatus => listeners::Status;
 
-    Feedback => feedback::Verdict;
+    Feedback => memories::Verdict;
     HookContext => hooks::Context;
     HookPrompt => hooks::Prompt;
     HookMessage => hooks::Kept;
@@ -204,7 +203,13 @@ answers! {
     HookTranscript => hooks::Nothing;
 }
 
-/// An answer as it came, and what it says.
+/// An answer that only says, in a word, what was done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    pub outcome: Text,
+}
+
+/// An answer as it was received, and what it says.
 #[derive(Debug, Clone)]
 pub struct Received<A> {
     raw: Value,
@@ -212,7 +217,7 @@ pub struct Received<A> {
 }
 
 impl<A> Received<A> {
-    /// The answer as it came, for `--json`: with the fields that this version does not know.
+    /// The answer as it was received, for `--json`: with the fields that this version does not know.
     pub fn raw(&self) -> &Value {
         &self.raw
     }
@@ -244,7 +249,7 @@ pub fn read<O: Ask>(value: &Value) -> Result<O::Answer, Unreadable> {
     O::Answer::deserialize(value).map_err(|problem| Unreadable { operation: O::OPERATION, problem })
 }
 
-/// The same, with the answer as it came.
+/// The same, with the answer as it was received.
 pub fn received<O: Ask>(raw: Value) -> Result<Received<O::Answer>, Unreadable> {
     let answer = read::<O>(&raw)?;
     Ok(Received { raw, answer })

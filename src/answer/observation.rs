@@ -78,7 +78,7 @@ pub struct Observation {
     pub page: Option<u32>,
 }
 
-/// A memory to which one is related.
+/// A related memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Related {
     pub id: Text,

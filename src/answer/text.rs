@@ -1,6 +1,5 @@
 //! A text in an answer, which cannot be shown before it is cleaned.
 
-use std::borrow::Cow;
 use std::fmt::Display;
 
 use cerebro_core::domain::Timestamp;
@@ -55,27 +54,9 @@ pub fn line(text: Option<&Text>) -> String {
     text.map(Text::line).unwrap_or_default()
 }
 
-impl From<&str> for Text {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-impl From<String> for Text {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<&String> for Text {
-    fn from(text: &String) -> Self {
-        Self(text.clone())
-    }
-}
-
-impl From<Cow<'_, str>> for Text {
-    fn from(text: Cow<'_, str>) -> Self {
-        Self(text.into_owned())
+impl<T: Into<String>> From<T> for Text {
+    fn from(text: T) -> Self {
+        Self(text.into())
     }
 }
 

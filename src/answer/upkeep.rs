@@ -21,9 +21,3 @@ pub struct Check {
     /// The finding; and what to do, if the user must act.
     pub words: Text,
 }
-
-/// `op_compact`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Compacted {
-    pub outcome: Text,
-}

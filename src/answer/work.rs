@@ -5,7 +5,7 @@ pub use cerebro_service::work::{PrunedWork, WorkHead, WorkProof};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Text;
+use super::{Text, memories::Named};
 
 /// A piece of work.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -60,14 +60,7 @@ pub struct Shown {
     pub work: Piece,
     pub state: State,
     /// What was found out in it.
-    pub memories: Vec<Memory>,
-}
-
-/// A memory that a piece of work left.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Memory {
-    pub id: Text,
-    pub title: Text,
+    pub memories: Vec<Named>,
 }
 
 /// `op_work_tail`

@@ -71,7 +71,7 @@ pub struct Jobs {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
-    /// The id of what it is about: a memory or an exchange.
+    /// The id of its subject: a memory or an exchange.
     pub memory: Text,
     /// Empty if that has none.
     pub title: Text,

@@ -19,7 +19,7 @@ const CALL_MAX: Duration = Duration::from_secs(120);
 /// How long a call may take that moves everything of a project.
 const LONG_CALL_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// An operation and its arguments. `O` is the operation as a type, where its answer has a struct.
+/// An operation and its arguments. `O` is the operation as a type, if its answer has a struct.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request<O = Operation> {
     operation: O,
@@ -47,6 +47,13 @@ impl<O> Request<O> {
         self
     }
 
+    /// Adds the members of an object in the same way.
+    #[must_use]
+    pub fn given(self, arguments: Value) -> Self {
+        let Value::Object(members) = arguments else { return self };
+        members.into_iter().fold(self, |request, (name, value)| request.with(&name, value))
+    }
+
     /// Whether it has no arguments.
     pub fn is_bare(&self) -> bool {
         self.arguments.is_empty()
@@ -60,10 +67,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Connects, and starts a daemon where there is none.
-    ///
-    /// # Errors
-    /// When the home or its configuration is unusable or no daemon comes up.
+    /// Connects, and starts a daemon if none runs.
     pub async fn reach(home: &Home) -> Result<Self> {
         Self::reach_within(home, CALL_MAX).await
     }
@@ -86,9 +90,6 @@ impl Daemon {
     }
 
     /// Makes sure that a daemon that runs already has its memory where `--db` says.
-    ///
-    /// # Errors
-    /// When it has it elsewhere, or the option makes no sense.
     pub async fn agrees(home: &Home) -> Result<()> {
         let Some(wanted) = database_of_option(home)? else { return Ok(()) };
         if let Some(daemon) = Self::running(home).await? {
@@ -111,9 +112,7 @@ impl Daemon {
     }
 
     /// Connects to the daemon that runs already, to ask of the daemon and not of a project; `None` when none runs.
-    ///
-    /// # Errors
-    /// When one runs that cannot be talked to.
+    /// Fails if one runs that cannot be talked to.
     pub async fn running(home: &Home) -> Result<Option<Self>> {
         let hello = Hello { cwd: None, project_dir: None, ..Hello::of_this_process(Role::Operator) };
         match client::connect(home, &hello, Autostart::No).await {
@@ -124,56 +123,42 @@ impl Daemon {
     }
 
     /// Calls, and reads the answer.
-    ///
-    /// # Errors
-    /// The daemon's own words when it refused; else that it did not answer, or that the answer is not what the operation
-    /// answers.
     pub async fn read<O: Ask>(&self, request: Request<O>) -> Result<Received<O::Answer>> {
         Ok(self.client.ask(request.operation, Value::Object(request.arguments)).await?)
     }
 
-    /// The whole id of the memory that is meant: by its id, or by a beginning that no other has.
-    ///
-    /// # Errors
-    /// When no id, or more than one, begins like that; the candidates are named.
+    /// The whole id of a memory, from the id or from a beginning that no other id has. Fails if no id, or more than
+    /// one, begins like that; the candidates are named.
     pub async fn memory_id(&self, given: &str) -> Result<String> {
-        self.id_of(given, false).await
+        self.memory_id_or(given, FIND_MEMORIES).await
     }
 
-    /// The same of what can be read like a memory: exchanges of past sessions and passages of documents too.
-    pub async fn readable_id(&self, given: &str) -> Result<String> {
-        if let Ok(id) = ExchangeId::parse(given) {
-            return Ok(id.to_string());
-        }
-        if let Ok(id) = ChunkId::parse(given) {
-            return Ok(id.to_string());
-        }
-        self.id_of(given, true).await
-    }
-
-    /// The same of what distilling proposes: candidates and arrangements.
-    pub async fn proposal_id(&self, given: &str) -> Result<String> {
-        if let Ok(id) = CandidateId::parse(given) {
-            return Ok(id.to_string());
-        }
-        if let Ok(id) = ArrangementId::parse(given) {
-            return Ok(id.to_string());
-        }
-        self.begun(given, Some("proposals"), FIND_PROPOSALS).await
-    }
-
-    async fn id_of(&self, given: &str, evidence: bool) -> Result<String> {
-        if let Ok(id) = MemoryId::parse(given) {
-            return Ok(id.as_str().to_owned());
-        }
-        self.begun(given, evidence.then_some("evidence"), find_ids(evidence)).await
-    }
-
-    /// The whole id of the memory that is meant. `hint` says what else the command takes.
+    /// The same; `hint` says what else the command takes.
     pub async fn memory_id_or(&self, given: &str, hint: &str) -> Result<String> {
         match MemoryId::parse(given) {
-            Ok(id) => Ok(id.as_str().to_owned()),
+            Ok(id) => Ok(id.to_string()),
             Err(_) => self.begun(given, None, hint).await,
+        }
+    }
+
+    /// The same for what can be read like a memory: exchanges of past sessions and passages of documents, too.
+    pub async fn readable_id(&self, given: &str) -> Result<String> {
+        let exchange = ExchangeId::parse(given).map(|id| id.to_string());
+        let passage = || ChunkId::parse(given).map(|id| id.to_string());
+        let memory = || MemoryId::parse(given).map(|id| id.to_string());
+        match exchange.ok().or_else(|| passage().ok()).or_else(|| memory().ok()) {
+            Some(id) => Ok(id),
+            None => self.begun(given, Some("evidence"), FIND_READABLE).await,
+        }
+    }
+
+    /// The same for what distilling proposes: candidates and arrangements.
+    pub async fn proposal_id(&self, given: &str) -> Result<String> {
+        let candidate = CandidateId::parse(given).map(|id| id.to_string());
+        let arrangement = || ArrangementId::parse(given).map(|id| id.to_string());
+        match candidate.ok().or_else(|| arrangement().ok()) {
+            Some(id) => Ok(id),
+            None => self.begun(given, Some("proposals"), FIND_PROPOSALS).await,
         }
     }
 
@@ -190,19 +175,13 @@ impl Daemon {
     }
 }
 
-/// Where ids of proposals are shown.
+/// Where ids are shown.
+const FIND_MEMORIES: &str =
+    "`cerebro search` and `cerebro list` show ids; the first characters that no other id has are enough";
+const FIND_READABLE: &str = "`cerebro search`, `cerebro list` and `cerebro history search` show ids; the first \
+                             characters that no other id has are enough";
 const FIND_PROPOSALS: &str =
     "`cerebro distil review` shows ids; the first characters that no other id has are enough";
-
-/// Where ids are shown; those of exchanges and passages, too.
-fn find_ids(evidence: bool) -> &'static str {
-    if evidence {
-        "`cerebro search`, `cerebro list` and `cerebro history search` show ids; the first characters that no other \
-         id has are enough"
-    } else {
-        "`cerebro search` and `cerebro list` show ids; the first characters that no other id has are enough"
-    }
-}
 
 /// The part of an id that was given, as ids are written.
 fn prefix(given: &str) -> Option<String> {

@@ -15,9 +15,6 @@ const ALLOWED: [(&str, &[&str]); 4] = [
 ];
 
 /// Refuses a command line that gives an option or an argument nothing but blanks.
-///
-/// # Errors
-/// The first such option or argument, by its name.
 pub fn refuse(command: &Command, matches: &ArgMatches) -> Result<(), Error> {
     if let Some(empty) =
         command.get_arguments().find(|arg| is_blank(arg, matches) && !is_allowed(command, arg))

@@ -11,6 +11,7 @@ use crate::setup::SetupError;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
 use cerebro_models::provider::ProviderError;
+use cerebro_service::backup::{BackupError, FileError};
 
 /// Whose fault it is; the exit code shows it to scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Kind {
     Usage,
     /// The program or its daemon failed.
     Internal,
+    /// The command has said itself what it could not do.
+    Reported,
     /// The reader of our output has closed it, so nothing is reported.
     ReaderGone,
 }
@@ -30,7 +33,7 @@ impl Kind {
     pub fn exit_code(self) -> u8 {
         match self {
             Self::ReaderGone => 0,
-            Self::User => 1,
+            Self::User | Self::Reported => 1,
             Self::Usage => 2,
             Self::Internal => 3,
         }
@@ -44,7 +47,7 @@ pub struct Error {
     kind: Kind,
     message: String,
     hint: Option<String>,
-    /// What kind of failure it is, where the daemon said so.
+    /// The kind of failure, if the daemon named it.
     code: Option<Code>,
     /// The argument that the daemon refused.
     argument: Option<Box<BadArgument>>,
@@ -87,6 +90,11 @@ impl Error {
         }
     }
 
+    /// What the command could not do and has said itself.
+    pub fn reported() -> Self {
+        Self::new(Kind::Reported, "")
+    }
+
     /// Adds what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -115,14 +123,14 @@ impl Error {
         self.exit_code
     }
 
-    /// What kind of failure it is, where the daemon said so.
+    /// The kind of failure, if the daemon named it.
     pub fn code(&self) -> Option<Code> {
         self.code
     }
 
     /// The lines for standard error; `None` if nothing should be reported.
     pub fn lines(&self) -> Option<String> {
-        if self.kind == Kind::ReaderGone {
+        if matches!(self.kind, Kind::Reported | Kind::ReaderGone) {
             return None;
         }
         let hint = self.hint.as_ref().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
@@ -130,11 +138,23 @@ impl Error {
     }
 }
 
-impl From<HomeError> for Error {
-    fn from(error: HomeError) -> Self {
-        Self::user(error)
-    }
+/// The end of a command that has said itself what it could not do, if it could not do all.
+pub fn done_if(is_all_done: bool) -> Result<()> {
+    if is_all_done { Ok(()) } else { Err(Error::reported()) }
 }
+
+/// Failures that are the user's to mend, and whose words say how.
+macro_rules! users {
+    ($($failure:ty),+) => {
+        $(impl From<$failure> for Error {
+            fn from(error: $failure) -> Self {
+                Self::user(error)
+            }
+        })+
+    };
+}
+
+users!(BackupError, FileError, HomeError, ProviderError, SetupError);
 
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
@@ -142,18 +162,6 @@ impl From<ConfigError> for Error {
             ConfigError::InvalidOption { .. } => Self::user(error),
             _ => Self::user(error).hint("correct the file, or remove it for the defaults"),
         }
-    }
-}
-
-impl From<SetupError> for Error {
-    fn from(error: SetupError) -> Self {
-        Self::user(error)
-    }
-}
-
-impl From<ProviderError> for Error {
-    fn from(error: ProviderError) -> Self {
-        Self::user(error)
     }
 }
 

@@ -57,7 +57,7 @@ pub fn drawn(hits: &[Hit], query: &str, screen: &Screen) -> String {
     out
 }
 
-/// The text in so many columns: its beginning, or where that has none of the words, the part around the first of them.
+/// The text in so many columns: its beginning, or if that has none of the words, the part around the first of them.
 fn cut_around(text: &str, words: &[String], columns: usize) -> String {
     let beginning = fit::cut(text, columns);
     let found = |text: &str| {

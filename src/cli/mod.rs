@@ -55,23 +55,6 @@ struct Global {
     json: bool,
 }
 
-/// How a command ended without an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Done,
-    /// It has said itself what it could not do.
-    Short,
-}
-
-impl Outcome {
-    fn exit_code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Short => error::Kind::User.exit_code(),
-        }
-    }
-}
-
 /// What a command works with.
 struct CommandContext {
     home: Option<PathBuf>,
@@ -125,15 +108,14 @@ pub fn main() -> ExitCode {
     if let Some(fault) = fault.filter(|_| command.log_level() != "off") {
         context.output.warn(&fault);
     }
-    let code = match command.run(&context) {
-        Ok(outcome) => outcome.exit_code(),
-        Err(error) => {
-            let error = error.named(&typed);
-            context.output.error(&error);
-            error.exit_code()
-        }
-    };
-    ExitCode::from(code)
+    exit_code(&context, command.run(&context).map_err(|error| error.named(&typed)))
+}
+
+/// The exit code of a command; says why it failed, unless the command has said so itself.
+fn exit_code(context: &CommandContext, done: error::Result<()>) -> ExitCode {
+    let Err(error) = done else { return ExitCode::SUCCESS };
+    context.output.error(&error);
+    ExitCode::from(error.exit_code())
 }
 
 /// The command line of this process, and the options in it.
@@ -154,13 +136,7 @@ fn is_greeting() -> bool {
 
 fn welcome() -> ExitCode {
     let context = CommandContext { home: None, db: None, output: Output::new(false) };
-    match command::welcome(&context) {
-        Ok(outcome) => ExitCode::from(outcome.exit_code()),
-        Err(error) => {
-            context.output.error(&error);
-            ExitCode::from(error.exit_code())
-        }
-    }
+    exit_code(&context, command::welcome(&context))
 }
 
 /// The exit code for a command line that clap did not take, from clap's own.
@@ -350,7 +326,9 @@ mod tests {
     }
 
     #[test]
-    fn a_shortfall_is_the_users_to_mend() {
-        assert_eq!((Outcome::Done.exit_code(), Outcome::Short.exit_code()), (0, 1));
+    fn a_shortfall_is_the_users_to_mend_and_is_not_said_twice() {
+        let short = error::Error::reported();
+        assert_eq!((error::done_if(true), error::done_if(false)), (Ok(()), Err(short.clone())));
+        assert_eq!((short.exit_code(), short.lines()), (1, None));
     }
 }

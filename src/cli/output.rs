@@ -39,10 +39,12 @@ impl Output {
         Ok(true)
     }
 
-    /// Writes a table. If it is empty, writes `nothing` to standard error instead.
+    /// Writes a table. If it is empty, writes `nothing` to standard error instead, unless that is empty too.
     pub fn table(&self, table: &Table, nothing: &str) -> Result<()> {
         if table.is_empty() {
-            self.note(nothing);
+            if !nothing.is_empty() {
+                self.note(nothing);
+            }
             return Ok(());
         }
         self.write_for_people(|| {
@@ -87,10 +89,8 @@ impl Output {
         if self.json { Ok(()) } else { self.write(&text()) }
     }
 
-    /// Writes bytes as they are, with `--json` too: a script, or the lines of an export.
-    ///
-    /// # Errors
-    /// When standard output does not take them; a reader that has gone is a quiet error.
+    /// Writes bytes as they are, with `--json` too: a script, or the lines of an export. A reader that has gone is an
+    /// error without words.
     pub fn write(&self, text: &str) -> Result<()> {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -132,10 +132,7 @@ impl Output {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// Asks for a yes.
-    ///
-    /// # Errors
-    /// When there is no terminal to answer on, or it cannot be read.
+    /// Asks for a yes. Fails without a terminal to answer on.
     pub fn confirm(&self, question: &str) -> Result<bool> {
         if !Self::has_person() {
             return Err(Error::usage(
@@ -147,6 +144,15 @@ impl Output {
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).map_err(|error| Error::stream("standard input", &error))?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Asks for a yes, unless `yes` was given. A no ends the command: `nothing` says what was not done.
+    pub fn agree(&self, yes: bool, question: &str, nothing: &str) -> Result<()> {
+        if yes || self.confirm(question)? {
+            return Ok(());
+        }
+        self.note(nothing);
+        Err(Error::reported())
     }
 
     /// A moving line on standard error, hidden when that is no terminal or shows the result itself.

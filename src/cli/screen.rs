@@ -27,7 +27,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// The one at standard output; none where that is a file or a pipe.
+    /// The one at standard output; none if that is a file or a pipe.
     pub fn at_hand() -> Option<Self> {
         if !io::stdout().is_terminal() {
             return None;
@@ -53,7 +53,7 @@ impl Screen {
         moment(value, &self.zone)
     }
 
-    /// The text in a style, where there are styles.
+    /// The text in a style, if the terminal has styles.
     pub fn styled(&self, style: Style, text: &str) -> String {
         if self.colour { format!("\u{1b}[{}m{text}\u{1b}[0m", style.code()) } else { text.to_owned() }
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::screen::Screen;
 use crate::answer::Text;
 use crate::tui::fit;
+use crate::view::span;
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
 pub use cerebro_core::text::bytes;
@@ -27,7 +28,7 @@ const ID_CHARS_MIN: usize = 7;
 pub enum Layout {
     /// As wide as its values: ids and other short words.
     Fixed,
-    /// Takes the room that is left, and is cut where there is none.
+    /// Takes the remaining room, and is cut if there is none.
     Flexible,
     /// Numbers, to the right.
     Count,
@@ -35,9 +36,9 @@ pub enum Layout {
     Moment,
     /// Ids: shortened on a narrow terminal, where the beginnings are unique.
     Id,
-    /// Moments: as an age on a terminal, as they came elsewhere. Left out where there is no room.
+    /// Moments: as an age on a terminal, unchanged elsewhere. Left out if there is no room.
     Ago,
-    /// Short words: left out on a terminal where all rows have the same, or where there is no room.
+    /// Short words: left out on a terminal if all rows have the same word, or if there is no room.
     Spare,
 }
 
@@ -65,7 +66,7 @@ impl Table {
         Self { rows: items.iter().map(row).collect(), ..Self::new(&headings) }
     }
 
-    /// The same where a value depends on more than its item.
+    /// The same, for values that depend on more than their item.
     pub fn listing<T>(columns: &[(&str, Layout)], items: &[T], row: impl Fn(&T) -> Vec<String>) -> Self {
         let mut table = Self::new(columns);
         for item in items {
@@ -96,9 +97,9 @@ impl Table {
         out
     }
 
-    /// The drawn table, as wide as the screen at most. Columns without any value are left out, and those that can be
-    /// spared where their words say nothing or have no room. Where the rest has no room either, or would be a single
-    /// column, each row is a list.
+    /// The drawn table, as wide as the screen at most. Columns without any value are left out, and so are spare ones
+    /// whose words say nothing or have no room. If the rest has no room either, or would be a single column, each row
+    /// is a list.
     pub fn drawn(&self, screen: &Screen) -> String {
         let cells = self.cells(screen);
         let informative = self.informative(&cells);
@@ -325,16 +326,14 @@ pub fn moment(value: &str, zone: &TimeZone) -> String {
     }
 }
 
-/// How long before `now` a moment in RFC 3339 was, in its largest unit; its local date where that is long ago or lies
-/// ahead. Any other text as it is.
+/// How long before `now` a moment in RFC 3339 was, in its largest unit; its local date if it is long ago or in the
+/// future. Any other text is returned unchanged.
 pub fn age(value: &str, now: Timestamp, zone: &TimeZone) -> String {
     let Ok(at) = value.parse::<Timestamp>() else { return value.to_owned() };
     let seconds = now.duration_since(at).as_secs();
     match seconds {
         0..60 => "now".to_owned(),
-        60..3_600 => format!("{} min ago", seconds / 60),
-        3_600..86_400 => format!("{} h ago", seconds / 3_600),
-        86_400..2_592_000 => format!("{} d ago", seconds / 86_400),
+        60..2_592_000 => format!("{} ago", span(seconds.unsigned_abs())),
         _ => at.to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string(),
     }
 }

@@ -1,26 +1,16 @@
 //! Changes single keys of `config.toml` and leaves the rest as the user wrote it.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, text_of};
 use cerebro_durable as durable;
 
 /// Sets keys of a table, or removes those whose value is `None`. Comments, order and other keys stay. The file is
 /// replaced atomically, and only by a valid configuration. A symbolic link to it stays a link.
-///
-/// # Errors
-/// [`ConfigError`]: the file cannot be read or written, or is not valid before or after.
 pub fn set(path: &Path, table: &str, keys: &[(&str, Option<Value>)]) -> Result<(), ConfigError> {
-    let unreadable = |source| ConfigError::Unreadable { path: path.to_path_buf(), source };
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(source) => return Err(unreadable(source)),
-    };
+    let text = text_of(path)?;
     let invalid = |reason: String| ConfigError::Invalid { path: path.to_path_buf(), reason };
     let mut document: DocumentMut = text.parse().map_err(|error| invalid(format!("{error}")))?;
     let entry = document.entry(table).or_insert_with(|| Item::Table(Table::new()));
@@ -49,6 +39,8 @@ fn put(table: &mut dyn toml_edit::TableLike, key: &str, mut value: Value) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

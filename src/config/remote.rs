@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::{Config, ConfigError};
 use crate::home::Home;
+use crate::platform::if_there;
 use cerebro_core::domain::random_name;
 use cerebro_durable as durable;
 use cerebro_models::provider::key_of_file;
@@ -62,10 +63,8 @@ impl Default for RemoteConfig {
 }
 
 impl Config {
-    /// The settings of the use cases for a home; `--db` overrides the file.
-    ///
-    /// # Errors
-    /// [`ConfigError`] if the settings name a server that cannot be used with them.
+    /// The settings of the use cases for a home; `--db` overrides the file. Fails if the settings name a server that
+    /// cannot be used with them.
     pub fn settings_in(&self, home: &Home) -> Result<Settings, ConfigError> {
         Ok(Settings { remote: self.remote.of(home, |name| std::env::var(name).ok())?, ..self.settings() })
     }
@@ -214,11 +213,8 @@ fn writer(path: &Path) -> io::Result<String> {
 
 /// The name in the file, if there is one.
 fn written_writer(path: &Path) -> io::Result<Option<String>> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text.trim().to_owned()).filter(|name| !name.is_empty())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let text = if_there(fs::read_to_string(path))?;
+    Ok(text.map(|text| text.trim().to_owned()).filter(|name| !name.is_empty()))
 }
 
 #[cfg(test)]

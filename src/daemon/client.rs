@@ -97,10 +97,8 @@ pub struct Connection {
 }
 
 /// Connects to the home's daemon. With [`Autostart::Yes`], starts one if none answers, and replaces an older one. If
-/// many processes do this at once, all get the same daemon.
-///
-/// # Errors
-/// [`ConnectError`], after 10 s at most, or 55 s if an older daemon has to end first.
+/// many processes do this at once, all get the same daemon. Fails after 10 s at most, or after 55 s if an older daemon
+/// has to end first.
 pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result<Connection, ConnectError> {
     let hello = Hello { takes_over: autostart == Autostart::Yes, ..hello.clone() };
     let started = Instant::now();
@@ -326,9 +324,6 @@ impl Client {
     }
 
     /// Calls an operation and returns its structured result; `arguments` is an object or null.
-    ///
-    /// # Errors
-    /// [`CallError::Refused`] if the daemon refused; another one if there is no answer to the call.
     pub async fn call(&self, operation: Operation, arguments: Value) -> Result<Value, CallError> {
         let params = match arguments {
             Value::Null => CallToolRequestParams::new(operation.name()),
@@ -347,13 +342,13 @@ impl Client {
                 ServiceError::TransportClosed | ServiceError::TransportSend(_) => CallError::Gone,
                 other => CallError::Protocol { message: other.to_string() },
             })?;
-        structured(result)
+        if result.is_error == Some(true) {
+            return Err(CallError::Refused(Refusal::read(result)));
+        }
+        Ok(result.structured_content.unwrap_or(Value::Null))
     }
 
     /// Calls an operation and reads its answer.
-    ///
-    /// # Errors
-    /// See [`Self::call`]; [`CallError::Unreadable`] if the answer has another form.
     pub async fn ask<O: Ask>(&self, _: O, arguments: Value) -> Result<Received<O::Answer>, CallError> {
         Ok(answer::received::<O>(self.call(O::OPERATION, arguments).await?)?)
     }
@@ -362,13 +357,6 @@ impl Client {
     pub async fn close(self) {
         let _ = tokio::time::timeout(HELLO_TIMEOUT, self.service.cancel()).await;
     }
-}
-
-fn structured(result: CallToolResult) -> Result<Value, CallError> {
-    if result.is_error != Some(true) {
-        return Ok(result.structured_content.unwrap_or(Value::Null));
-    }
-    Err(CallError::Refused(Refusal::read(result)))
 }
 
 #[cfg(test)]

@@ -58,9 +58,6 @@ impl Control {
     }
 
     /// Checks that the home that is open is still the one at its path. If not, ends the daemon.
-    ///
-    /// # Errors
-    /// [`HomeGone`], with a message for the caller.
     pub fn check_home(&self) -> Result<(), HomeGone> {
         self.shared.premises.check().inspect_err(|_| self.stop())
     }

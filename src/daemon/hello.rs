@@ -170,10 +170,8 @@ fn numbers(version: &str) -> [u64; 3] {
     std::array::from_fn(|_| parts.next().unwrap_or(0))
 }
 
-/// Reads one first line from the reader that the session continues to use.
-///
-/// # Errors
-/// When the line is late, too long, incomplete or malformed.
+/// Reads one first line from the reader that the session continues to use. Fails if the line is late, too long,
+/// incomplete or malformed.
 pub async fn read<T: DeserializeOwned>(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<T> {
     let mut line = Vec::new();
     let mut bounded = reader.take(HELLO_BYTES_MAX);
@@ -188,10 +186,7 @@ pub async fn read<T: DeserializeOwned>(reader: &mut (impl AsyncBufRead + Unpin))
     Ok(serde_json::from_slice(&line)?)
 }
 
-/// Writes one first line.
-///
-/// # Errors
-/// When the other side is gone, or does not read the line within 5 s.
+/// Writes one first line. Fails if the other side is gone, or does not read the line within 5 s.
 pub async fn write<T: Serialize>(writer: &mut (impl AsyncWrite + Unpin), value: &T) -> io::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');

@@ -68,10 +68,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock if it is free, and writes this process into the file.
-    ///
-    /// # Errors
-    /// [`LockError::Held`] at once when another process has it; [`LockError::Io`] otherwise.
+    /// Takes the lock if it is free, and writes this process into the file. Fails at once if another process has it.
     pub fn take(home: &Home, used_as: Use) -> Result<Self, LockError> {
         let path = home.lock_file();
         let io_error = |source| LockError::Io { path: path.clone(), source };

@@ -131,9 +131,6 @@ impl RunError {
 
 /// Runs a daemon until it is stopped, hands over or is idle. `make` returns the server at once and opens the store in
 /// the background, so that clients get answers from the start.
-///
-/// # Errors
-/// [`RunError`] if it cannot take the lock or listen.
 pub async fn run<S: Serve>(
     home: &Home,
     options: Options,

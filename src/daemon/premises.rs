@@ -30,9 +30,6 @@ pub struct Premises {
 
 impl Premises {
     /// The premises of the home to which `lock` belongs.
-    ///
-    /// # Errors
-    /// Any error of the file system.
     pub fn new(home: &Home, lock: &Lock) -> io::Result<Self> {
         Ok(Self { home: home.clone(), lock: lock.identity()?, store: OnceLock::new() })
     }
@@ -46,9 +43,6 @@ impl Premises {
     }
 
     /// Checks that nothing was removed or replaced: at most three accesses to the file system, a few microseconds.
-    ///
-    /// # Errors
-    /// [`HomeGone`], which names what is missing or different.
     pub fn check(&self) -> Result<(), HomeGone> {
         let is_same = |path: &Path, identity| platform::file_identity(path) == Some(identity);
         let gone = |path: PathBuf| Err(HomeGone(path));

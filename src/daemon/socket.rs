@@ -34,9 +34,7 @@ pub enum DialError {
 
 /// Connects to the home's daemon. Before it sends anything, it verifies that the daemon runs as this user: only this
 /// user can enter the socket's folder (the home, or a folder of its own), and the kernel says that this user listens.
-///
-/// # Errors
-/// [`DialError`]. All but `Silent` last until the socket is removed.
+/// All errors but `Silent` last until the socket is removed.
 pub async fn dial(home: &Home) -> Result<UnixStream, DialError> {
     let path = lock::socket_path(home);
     let silent = |source| DialError::Silent { path: path.clone(), source };
@@ -66,9 +64,6 @@ pub struct Socket {
 
 impl Socket {
     /// Listens for the home's clients. Removes the socket of a dead daemon; the lock permits that.
-    ///
-    /// # Errors
-    /// [`SocketError`], which names the path.
     pub fn bind(home: &Home, lock: &Lock) -> Result<Self, SocketError> {
         let path = home.socket_path();
         if let Some(dir) = path.parent() {
@@ -78,16 +73,13 @@ impl Socket {
         platform::remove_file_if_there(&path).map_err(listen_error)?;
         // The folder is private, so no other user can reach the socket between the next two calls.
         let listener = UnixListener::bind(&path).map_err(listen_error)?;
-        platform::close_socket_to_others(&path).map_err(listen_error)?;
+        platform::close_file_to_others(&path).map_err(listen_error)?;
         lock.listens_at(&path).map_err(listen_error)?;
         let identity = platform::file_identity(&path);
         Ok(Self { listener, path, identity })
     }
 
     /// Waits for the next client of the same user. Connections of other users are closed.
-    ///
-    /// # Errors
-    /// The system's error, for example that there are no more file descriptors.
     pub async fn accept(&self) -> io::Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;

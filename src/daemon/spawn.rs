@@ -45,9 +45,6 @@ pub enum SpawnError {
 
 /// Starts `cerebro daemon run --detached --home ROOT`, with the log as its standard error. The child only starts the
 /// daemon and ends: see [`orphan`]. The runtime reaps it when it is dropped.
-///
-/// # Errors
-/// [`SpawnError`], which names the file at fault.
 pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
     // A person who wants to start from nothing may have removed it meanwhile.
     Home::open(Some(home.root()))?;
@@ -100,10 +97,8 @@ fn on_database(home: &Home) -> impl Iterator<Item = &str> {
 
 /// Makes sure that this process has the [`SETTINGS`], which libraries read from the environment only. If one is
 /// missing, the program executes itself again with all of them. This is for processes that [`spawn`] did not start: a
-/// daemon that a person, a container or a service manager started, and a command that runs a model itself.
-///
-/// # Errors
-/// [`SpawnError::Restart`]. A process in which that failed is in an undefined state and must end.
+/// daemon that a person, a container or a service manager started, and a command that runs a model itself. A process in
+/// which this failed is in an undefined state and must end.
 pub fn with_settings() -> Result<(), SpawnError> {
     let missing: Vec<_> = missing_settings().collect();
     if missing.is_empty() {

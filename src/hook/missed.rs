@@ -26,14 +26,11 @@ const FILES_MAX: usize = 64;
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Largest file: about 4,600 events. Further ones are not counted.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// How often a file is opened of which another hook takes every one before a line is added. Where one takes without a
-/// pause, that was up to 13 times for one of 60,000 lines.
+/// How often a file is opened again because another hook took it before a line was added. With a hook that took files
+/// without a pause, one of 60,000 lines needed 13 attempts.
 const TRIES: usize = 100;
 
 /// Records that an event of a session could not be reported. If it may have arrived nevertheless, `once` is its key.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn note(home: &Path, session: &str, now: Timestamp, once: Option<&str>) -> io::Result<()> {
     let folder = home.join(FOLDER);
     fs::create_dir_all(&folder)?;
@@ -83,7 +80,7 @@ fn has_room(folder: &Path) -> io::Result<bool> {
 /// is left to the next one: nobody waits, since that hook may be stopped.
 pub fn take(home: &Path, session: &str) -> Vec<Missed> {
     let path = path_of(home, session);
-    // It fails where nothing was missed since.
+    // It fails if nothing was missed since.
     let _ = fs::rename(&path, path.with_extension(Timestamp::now().as_nanosecond().to_string()));
     let is_taken = |file: &PathBuf| file.extension().is_some() && file.file_stem() == path.file_name();
     let files = fs::read_dir(home.join(FOLDER)).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -193,7 +190,7 @@ mod tests {
         let home = temp.path();
         note(home, "s", at(1_000), None).unwrap();
         let mut other = open(&path_of(home, "s")).unwrap();
-        // Its line is not there yet: a report now would remove the file under its hands.
+        // Its line is not there yet: a report now would remove the file while it is being written.
         assert!(take(home, "s").is_empty());
         note(home, "s", at(2_000), None).unwrap();
         other.write_all(b"3000\n").unwrap();

@@ -16,6 +16,7 @@ mod strip;
 use std::path::PathBuf;
 
 use cerebro_core::domain::{SessionId, Timestamp};
+use cerebro_core::named;
 use cerebro_core::operation::Operation;
 use cerebro_core::text::framed;
 use serde_json::{Value, json};
@@ -31,35 +32,18 @@ pub const AFTER_TOOL: &str = "AfterTool";
 /// The name in Cerebro's plugin for the end of a part of OpenCode's answer. The turn may go on after it.
 pub const TEXT_COMPLETE: &str = "TextComplete";
 
-/// An agent that runs hooks. `setup` also supports agents without hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agent {
-    ClaudeCode,
-    Codex,
-    GeminiCli,
-    OpenCode,
-    Cursor,
+named! {
+    /// An agent that runs hooks, with its name on command lines. `setup` also supports agents without hooks.
+    pub enum Agent {
+        ClaudeCode = "claude-code",
+        Codex = "codex",
+        GeminiCli = "gemini-cli",
+        OpenCode = "opencode",
+        Cursor = "cursor",
+    }
 }
 
 impl Agent {
-    const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode, Self::Cursor];
-
-    /// The name on command lines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::GeminiCli => "gemini-cli",
-            Self::OpenCode => "opencode",
-            Self::Cursor => "cursor",
-        }
-    }
-
-    /// The agent of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|agent| agent.name() == name)
-    }
-
     /// The events for which its configuration has a hook. `OpenCode` has a plugin instead, which chooses the events.
     pub fn events(self) -> &'static [&'static str] {
         match self {
@@ -158,11 +142,11 @@ impl Event {
 
 /// How much of a report that is too long is searched for the session, in bytes.
 const HEAD_BYTES_MAX: usize = 4_096;
-/// The field of what is left of a report that was too long.
+/// The field that marks the rest of a report that was too long.
 const TOO_LONG: &str = "cerebro_too_long";
 
-/// What is left of a report that is too long to be read: whose it is, as far as its beginning says it, and when it came.
-/// `None` if that does not name a session.
+/// The rest of a report that is too long to be read: its session, as far as its beginning names it, and when it
+/// arrived. `None` if the beginning names no session.
 pub fn too_long(report: &[u8], now: Timestamp) -> Option<Value> {
     let head = String::from_utf8_lossy(&report[..report.len().min(HEAD_BYTES_MAX)]).into_owned();
     let field = |name: &str| -> Option<String> {

@@ -5,20 +5,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use serde_json::Value;
-
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-    freshness,
-    rows::follow_ups,
-    work_ops,
-};
-use crate::answer::{
-    Text,
-    hooks::{self, Kept, Nothing, Recorded},
-    of,
-};
+use super::prelude::*;
+use super::{freshness, rows::follow_ups, work_ops};
+use crate::answer::hooks::{self, Kept, Nothing, Recorded};
 use cerebro_core::domain::{EndReason, SessionId, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_core::taint;
 use cerebro_ledger::{SeenFile, Step, Unfinished, Work, World};

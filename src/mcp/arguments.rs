@@ -104,7 +104,7 @@ impl Arguments {
         self.redacted
     }
 
-    /// The names of arguments that were not read, and of those of which a part was taken out: see [`Self::unframe`].
+    /// The names of arguments that were not read, and of those from which a part was removed: see [`Self::unframe`].
     pub fn ignored(&self) -> Vec<String> {
         self.unknown(|_| false)
     }

@@ -1,13 +1,8 @@
 //! A person's operations for tidying: archiving, and consolidation with its plans.
 
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-    fault::Fault,
-    operator::changed,
-    reply::moment,
-};
-use crate::answer::{Text, consolidation, memories::Changed, of};
+use super::operator::changed;
+use super::prelude::*;
+use crate::answer::consolidation;
 use cerebro_core::domain::{CycleId, MemoryId};
 use cerebro_core::truth::{Action, Insight};
 use cerebro_service::Consolidation;
@@ -16,17 +11,11 @@ use cerebro_store::{StepOutcome, StoredCycle, StoredStep};
 /// Most consolidations in one list.
 const LOG_MAX: usize = 50;
 
-pub(super) async fn archive(call: &mut Call) -> AnswerTo<of::Archive> {
-    set_archived(call, true, "archived").await
-}
-
-pub(super) async fn unarchive(call: &mut Call) -> AnswerTo<of::Unarchive> {
-    set_archived(call, false, "unarchived").await
-}
-
-async fn set_archived(call: &mut Call, archived: bool, outcome: &str) -> Result<Changed, Fault> {
+/// Archives a memory, or takes it out of the archive.
+pub(super) async fn archive(call: &mut Call, archived: bool) -> AnswerTo<of::Archive> {
     let id = call.arguments.memory_id()?;
-    Ok(changed(&call.service.memories.archive(&call.caller, &id, archived).await?, outcome))
+    let updated = call.service.memories.archive(&call.caller, &id, archived).await?;
+    Ok(changed(&updated, if archived { "archived" } else { "unarchived" }))
 }
 
 /// Plans a consolidation; changes no memory.

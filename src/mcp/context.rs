@@ -30,8 +30,7 @@ const OPEN_WAIT: Duration = Duration::from_secs(60);
 const NEWS_EVERY: Duration = Duration::from_secs(2);
 
 /// Serves a connection over an in-memory pipe like any other.
-pub(super) type ServePipe =
-    fn(Context, Hello, DuplexStream) -> Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
+pub type ServePipe = fn(Context, Hello, DuplexStream) -> Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
 
 /// The state of the store.
 #[derive(Clone)]
@@ -101,8 +100,9 @@ struct Shared {
 }
 
 impl Context {
-    /// A context whose store is being opened.
-    pub(super) fn new(
+    /// The context of a process whose store is being opened. `database` is the address of a server with the database,
+    /// without credentials; `groups` are the published groups of tools in addition to the 13.
+    pub fn new(
         home: Home,
         database: Option<String>,
         groups: Vec<Group>,

@@ -1,8 +1,8 @@
 //! The cursor of a search: a position in its list of hits, and a mark of the search to which it belongs.
 
-use super::arguments::{ArgumentError, Arguments};
-use super::call::Call;
+use super::arguments::Arguments;
 use super::evidence::searched_project;
+use super::prelude::*;
 use cerebro_core::domain::limits::SEARCH_DEPTH_MAX;
 use cerebro_core::text::fnv;
 use cerebro_service::SearchRequest;

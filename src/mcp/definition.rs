@@ -358,16 +358,11 @@ impl Form {
 
 impl Definition {
     fn tool(&self) -> Tool {
-        let properties: JsonObject = self
-            .arguments
-            .iter()
+        let arguments = self.arguments.iter();
+        let required: Vec<&str> =
+            arguments.clone().filter(|argument| argument.required).map(|argument| argument.name).collect();
+        let properties: JsonObject = arguments
             .map(|argument| (argument.name.to_owned(), argument.form.schema(argument.description)))
-            .collect();
-        let required: Vec<&str> = self
-            .arguments
-            .iter()
-            .filter(|argument| argument.required)
-            .map(|argument| argument.name)
             .collect();
         let mut schema = JsonObject::new();
         schema.insert("type".to_owned(), json!("object"));

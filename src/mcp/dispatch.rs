@@ -14,6 +14,7 @@ use super::{
     screen_ops, stats, studio, tombstone_ops, tools, web, work_ops, work_tools, worker_ops,
 };
 use crate::answer::of;
+use cerebro_core::domain::ArrangementState::{Accepted, Rejected};
 use cerebro_core::operation::Operation;
 
 type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
@@ -34,13 +35,27 @@ pub(super) enum Handler {
 }
 
 /// A [`Handler::Store`] of an async function: of a tool, which makes its reply, or of an operation, which returns its
-/// answer.
+/// answer and may take further arguments.
 macro_rules! store {
     ($answer:path) => {
         Handler::Store(|call| Box::pin($answer(call)))
     };
-    ($operation:ident, $answer:path) => {
-        Handler::Store(|call| Box::pin(async { $answer(call).await.map(Reply::of::<of::$operation>) }))
+    ($operation:ident, $answer:path $(, $given:expr)*) => {
+        Handler::Store(|call| {
+            Box::pin(async { $answer(call $(, $given)*).await.map(Reply::of::<of::$operation>) })
+        })
+    };
+}
+
+/// The same of a tool of the journal, for which an agent should neither wait nor fail.
+macro_rules! journal {
+    ($answer:path) => {
+        Handler::Store(|call| {
+            Box::pin(async move {
+                let answer = $answer(call).await;
+                work_tools::or_degraded(call, answer)
+            })
+        })
     };
 }
 
@@ -77,10 +92,10 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::List => store!(List, operator::list),
         O::Browse => store!(Browse, screen_ops::browse),
         O::Restore => store!(Restore, operator::restore),
-        O::Pin => store!(Pin, operator::pin),
-        O::Unpin => store!(Unpin, operator::unpin),
-        O::Archive => store!(Archive, consolidation_ops::archive),
-        O::Unarchive => store!(Unarchive, consolidation_ops::unarchive),
+        O::Pin => store!(Pin, operator::pin, true),
+        O::Unpin => store!(Unpin, operator::pin, false),
+        O::Archive => store!(Archive, consolidation_ops::archive, true),
+        O::Unarchive => store!(Unarchive, consolidation_ops::archive, false),
         O::CyclePlan => store!(CyclePlan, consolidation_ops::plan),
         O::CycleApply => store!(CycleApply, consolidation_ops::apply),
         O::CycleUndo => store!(CycleUndo, consolidation_ops::undo),
@@ -121,8 +136,8 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::DistilRun => store!(DistilRun, distil_ops::run),
         O::DistilReview => store!(DistilReview, distil_ops::review),
         O::DistilShow => store!(DistilShow, distil_ops::show),
-        O::DistilAccept => store!(DistilAccept, distil_ops::accept),
-        O::DistilReject => store!(DistilReject, distil_ops::reject),
+        O::DistilAccept => store!(DistilAccept, distil_ops::decide, Accepted),
+        O::DistilReject => store!(DistilReject, distil_ops::decide, Rejected),
         O::DistilArrangePlan => store!(DistilArrangePlan, handbook_ops::plan),
         O::DistilArrange => store!(DistilArrange, handbook_ops::arrange),
         O::DistilUndo => store!(DistilUndo, handbook_ops::undo),
@@ -135,15 +150,15 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::DocumentRemove => store!(DocumentRemove, document_ops::remove),
         O::DocumentForget => store!(DocumentForget, document_ops::forget),
         O::Worker => store!(Worker, worker_ops::status),
-        O::WorkerPause => store!(WorkerPause, worker_ops::pause),
-        O::WorkerResume => store!(WorkerResume, worker_ops::resume),
+        O::WorkerPause => store!(WorkerPause, worker_ops::pause, true),
+        O::WorkerResume => store!(WorkerResume, worker_ops::pause, false),
         O::Jobs => store!(Jobs, worker_ops::jobs),
         O::JobsRetry => store!(JobsRetry, worker_ops::retry_jobs),
         O::Reindex => store!(Reindex, worker_ops::reindex),
-        O::WorkBegin => store!(work_tools::begin),
-        O::WorkNote => store!(work_tools::note),
-        O::WorkLook => store!(work_tools::list),
-        O::WorkTake => store!(work_tools::resume),
+        O::WorkBegin => journal!(work_tools::begin),
+        O::WorkNote => journal!(work_tools::note),
+        O::WorkLook => journal!(work_tools::list),
+        O::WorkTake => journal!(work_tools::resume),
         O::DocIngest => store!(document_tools::ingest),
         O::DocList => store!(document_tools::list),
         O::DocRemove => store!(document_tools::remove),

@@ -2,19 +2,15 @@
 
 use std::num::NonZeroU64;
 
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-    handbook_ops,
-    reply::moment,
-};
-use crate::answer::{Text, distil, memories::Named, of};
+use super::handbook_ops;
+use super::prelude::*;
+use crate::answer::{distil, memories::Named};
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, Citation,
     PastSession,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
-use cerebro_service::{Decided, DistilReport, PlannedSession, Review, Service, ServiceError};
+use cerebro_service::{DistilReport, PlannedSession, Review, Service, ServiceError};
 
 /// How many sessions are planned by default.
 const SESSIONS_DEFAULT: usize = 20;
@@ -180,37 +176,23 @@ fn candidate_row(candidate: &Candidate, session: &PastSession) -> distil::Candid
     }
 }
 
-pub(super) async fn accept(call: &mut Call) -> AnswerTo<of::DistilAccept> {
+/// Accepts or rejects a candidate or an arrangement.
+pub(super) async fn decide(call: &mut Call, wanted: ArrangementState) -> AnswerTo<of::DistilAccept> {
     let id = match proposal(call)? {
-        Proposal::Arrangement(id) => {
-            return handbook_ops::decide(call, &id, ArrangementState::Accepted).await;
-        }
+        Proposal::Arrangement(id) => return handbook_ops::decide(call, &id, wanted).await,
         Proposal::Candidate(id) => id,
     };
-    let decided = call.service.distilling.accept_candidate(&call.caller, &id).await?;
-    Ok(decision(&decided, "accepted"))
-}
-
-pub(super) async fn reject(call: &mut Call) -> AnswerTo<of::DistilReject> {
-    let id = match proposal(call)? {
-        Proposal::Arrangement(id) => {
-            return handbook_ops::decide(call, &id, ArrangementState::Rejected).await;
-        }
-        Proposal::Candidate(id) => id,
+    let distilling = &call.service.distilling;
+    let decided = match wanted {
+        ArrangementState::Accepted => distilling.accept_candidate(&call.caller, &id).await?,
+        _ => distilling.reject_candidate(&id).await?,
     };
-    let decided = call.service.distilling.reject_candidate(&id).await?;
-    Ok(decision(&decided, "rejected"))
-}
-
-/// A decision about a candidate, with its `outcome` unless it had been made before.
-fn decision(decided: &Decided, outcome: &str) -> distil::Decided {
-    let candidate = &decided.candidate;
-    let outcome = if decided.changed { outcome } else { "unchanged" };
-    distil::Decided {
-        id: Text::of(candidate.id),
+    let outcome = if decided.changed { wanted.as_str() } else { "unchanged" };
+    Ok(distil::Decided {
+        id: Text::of(decided.candidate.id),
         outcome: outcome.into(),
-        title: Text::of(&candidate.title),
+        title: Text::of(&decided.candidate.title),
         memory: decided.memory.as_ref().map(|(memory, _)| Text::of(memory.id)),
         saved: decided.memory.as_ref().map(|(_, outcome)| outcome.as_str().into()),
-    }
+    })
 }

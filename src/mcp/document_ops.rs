@@ -1,12 +1,7 @@
 //! A person's operations on documents: ingest, list, show, forget.
 
-use serde_json::{Value, json};
-
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-};
-use crate::answer::{Text, documents, of};
+use super::prelude::*;
+use crate::answer::documents;
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, limits::LISTING_MAX,
 };
@@ -139,7 +134,7 @@ pub(super) async fn forget(call: &mut Call) -> AnswerTo<of::DocumentForget> {
 }
 
 /// The document with this id, or with a passage with this id.
-pub(super) async fn document(call: &mut Call) -> Result<DocumentId, super::fault::Fault> {
+pub(super) async fn document(call: &mut Call) -> Result<DocumentId, Fault> {
     let given = call.arguments.needed("id")?;
     if let Ok(chunk) = ChunkId::parse(&given)
         && DocumentId::parse(&given).is_err()

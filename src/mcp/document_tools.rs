@@ -3,21 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
-use super::{
-    arguments::ArgumentError,
-    call::{Answer, Call},
-    document_ops::{document, ingested},
-    fault::Fault,
-    reply::{Reply, moment},
-};
-use crate::answer::of;
+use super::document_ops::{document, ingested};
+use super::prelude::*;
 use crate::reading::{Reader, images_beside, saw_image};
 use cerebro_core::domain::{Run, limits::ECHO_CHARS_MAX};
-use cerebro_core::text;
 use cerebro_documents::Format;
 use cerebro_service::DocumentRead;
 
@@ -61,9 +53,8 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
         }
     }
     let path = path.to_str().ok_or_else(|| refused("its name is not valid text"))?.to_owned();
-    let project = call.caller.project.clone();
     let read = DocumentRead {
-        project,
+        project: call.caller.project.clone(),
         path,
         format,
         hash,
@@ -79,7 +70,7 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
 
 /// A page of the documents of a project.
 pub(super) async fn list(call: &mut Call) -> Answer {
-    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let project = call.project()?;
     let limit = call.arguments.clamped("limit", LISTED, 1..=LISTED_MAX)?;
     let offset = call.arguments.count("cursor")?.unwrap_or(0);
     let documents = call.service.documents.list(Some(&project), offset, limit).await?;

@@ -4,15 +4,9 @@
 pub(super) mod exchange;
 pub(super) mod passage;
 
-use serde_json::json;
-
-use super::{
-    call::Call,
-    fault::Fault,
-    reply::{HitParts, NOTES, Reply},
-};
+use super::prelude::*;
+use super::reply::{HitParts, NOTES};
 use cerebro_core::domain::{ChunkId, ExchangeId, MemoryId, Project, Scope};
-use cerebro_core::text;
 use cerebro_service::{
     Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, SearchRequest, agent_slug,
     agents, flag_mark,
@@ -133,15 +127,12 @@ pub(super) fn found_reply(
             )
         }
     };
-    let mut reply = Reply::saying(heading)
+    Reply::saying(heading)
         .fact("match", label)
         .list("hits", parts.iter().map(HitParts::json).collect())
         .fact("project", project.map(|project| project.as_str().to_owned()))
-        .lines(parts.iter().map(HitParts::line));
-    if found.relaxed {
-        reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
-    }
-    reply
+        .lines(parts.iter().map(HitParts::line))
+        .flag("relaxed", found.relaxed, "no hit holds every word of the query")
 }
 
 /// Says of evidence that it repeats what a memory no longer says.

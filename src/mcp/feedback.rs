@@ -1,11 +1,7 @@
 //! An agent's verdict on a memory that a search showed, if `[feedback] tools = true`.
 
-use super::{
-    arguments::ArgumentError,
-    call::{Answer, Call},
-    reply::Reply,
-};
-use crate::answer::{Text, feedback::Verdict, of};
+use super::prelude::*;
+use crate::answer::memories::Verdict;
 use cerebro_core::feedback::Source;
 
 /// Records an agent's verdict, once per memory and session.

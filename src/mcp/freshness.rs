@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::{call::Call, fault::Fault, reply::Reply};
-use crate::answer::{Text, health::Stale};
+use super::prelude::*;
+use crate::answer::health::Stale;
 use crate::checkout::{Checkout, FILES_MAX, VERDICTS_WAIT, Verdicts};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, Verdict};
 use cerebro_core::domain::{Memory, MemoryId, Scope};
-use cerebro_core::text;
 use cerebro_service::{Gathered, Mark, MarkDetail, Marks, Service, ServiceError, Updated};
 use cerebro_store::StoreError;
 
@@ -41,7 +39,7 @@ fn checkout_of(call: &Call, memory: &Memory) -> Option<Arc<Checkout>> {
 pub(super) enum Tying {
     /// In any case: its text is new, or verified.
     Anew,
-    /// If it is not tied yet: its text is an earlier one, of which nobody said that it still fits.
+    /// If it is not tied yet: its text is an earlier one, and nobody said that it still fits.
     IfLoose,
 }
 
@@ -145,15 +143,17 @@ async fn stale_marks(call: &Call, memories: &[(MemoryId, &Scope)]) -> Result<Vec
 }
 
 /// Adds the verdicts on a memory's anchors to an answer about it.
-pub(super) async fn add_verdicts(call: &Call, memory: &Memory, mut reply: Reply) -> Result<Reply, Fault> {
+pub(super) async fn add_verdicts(call: &Call, memory: &Memory, reply: Reply) -> Result<Reply, Fault> {
     let found = verdicts(call, &[(memory.id, &memory.scope)], LOOK_MAX).await?;
     let Some((_, found)) = found.into_iter().next() else { return Ok(reply) };
     let facts = found.iter().map(|(anchor, verdict)| fact(anchor, *verdict)).collect();
-    if let Some(words) = stale(&found) {
-        reply = reply.fact("stale", words);
-    }
     let lines = found.iter().map(|(anchor, verdict)| format!("- {verdict} {anchor}"));
-    Ok(reply.line("").line("code it speaks of, here and now:").lines(lines).list("anchors", facts))
+    Ok(reply
+        .fact("stale", stale(&found))
+        .line("")
+        .line("code it speaks of, here and now:")
+        .lines(lines)
+        .list("anchors", facts))
 }
 
 /// Checks the memories of the caller's project against its checkout; `None` without a checkout or without anchors.

@@ -1,21 +1,14 @@
 //! A person's operations on handbooks: plans, arrangements and the decisions about them, the rendered text, and drafts
 //! of skills.
 
-use serde_json::Value;
-
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-    reply::moment,
-};
-use crate::answer::{Text, distil, of};
+use super::prelude::*;
+use crate::answer::distil;
 use cerebro_core::distil::handbook::{Rendered, owner};
 use cerebro_core::distil::operations::{Handbook, Position};
 use cerebro_core::distil::skill::Skill;
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, ItemOperation, Memory, MemoryId, Project,
 };
-use cerebro_core::text;
 
 /// The project of the handbook; `None` for that of all projects.
 fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {

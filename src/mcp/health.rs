@@ -2,21 +2,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{
-    call::{AnswerTo, Call},
-    fault::Fault,
-    freshness,
-    reply::moment,
-    worker_ops,
-};
-use crate::answer::{
-    Text,
-    health::{Health, Report, Signs, Stale, Strength},
-    of,
-};
+use super::prelude::*;
+use super::{freshness, worker_ops};
+use crate::answer::health::{Health, Report, Signs, Stale, Strength};
 use cerebro_core::domain::Project;
 use cerebro_core::feedback::Source;
-use cerebro_core::text;
 use cerebro_service::Health as Figures;
 
 /// How long `mem_stats` may check memories against the code in the caller's folder. After that it reports no verdicts.

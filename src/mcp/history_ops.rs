@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, Arguments, DayEdge},
-    call::{AnswerTo, Call},
-    fault::Fault,
-    reply::{millis, moment},
+    arguments::{Arguments, DayEdge},
+    reply::millis,
 };
-use crate::answer::{Text, history, of};
+use crate::answer::{Outcome, history};
 use cerebro_core::domain::{
     ExchangeId, FullExchange, PastCommand, PastCommit, PastSession, Scope, SessionId,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
-use cerebro_core::text;
 use cerebro_service::{
     Fact, FactsAbout, Fix, Forget, ImportRequest, Links, Preview, PreviewedFile, agent_named,
 };
@@ -25,7 +23,7 @@ const NAMED_MAX: usize = 5;
 pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
     let request = request(&mut call.arguments)?;
     call.service.intake.import(request)?;
-    Ok(history::Begun { outcome: "begun".into() })
+    Ok(Outcome { outcome: "begun".into() })
 }
 
 /// What could be imported, without reading it.
@@ -76,7 +74,7 @@ fn duration(given: &str) -> Result<Duration, ArgumentError> {
     text::duration(given).ok_or_else(|| ArgumentError::new("since", Some(given), problem))
 }
 
-/// The progress of the import, and the numbers of what is stored.
+/// The progress of the import, and how much is stored.
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
     let progress = call.service.intake.progress();
     let counts = call.service.history.counts().await?;

@@ -15,6 +15,7 @@ use crate::answer::{
     sessions::{Entry, Story},
 };
 use cerebro_core::domain::limits::QUERY_CHARS_MAX;
+use cerebro_core::named;
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
@@ -184,32 +185,17 @@ pub(super) static TEMPLATES: LazyLock<Vec<ResourceTemplate>> = LazyLock::new(|| 
     .collect()
 });
 
-/// A prompt, by its purpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Task {
-    Recall,
-    Remember,
-    Handoff,
-    Review,
+named! {
+    /// A prompt, by its purpose.
+    pub enum Task {
+        Recall = "recall",
+        Remember = "remember",
+        Handoff = "handoff",
+        Review = "review",
+    }
 }
 
 impl Task {
-    const ALL: [Self; 4] = [Self::Recall, Self::Remember, Self::Handoff, Self::Review];
-
-    /// The prompt of that name.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|task| task.name() == name)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Recall => "recall",
-            Self::Remember => "remember",
-            Self::Handoff => "handoff",
-            Self::Review => "review",
-        }
-    }
-
     /// Its purpose, for a list of commands.
     pub(super) fn description(self) -> &'static str {
         match self {
@@ -304,7 +290,7 @@ pub(super) static PROMPTS: LazyLock<Vec<Prompt>> = LazyLock::new(|| {
     let prompt = |task: Task| {
         let (name, description) = task.argument();
         let argument = PromptArgument::new(name).with_description(description).with_required(false);
-        Prompt::new(task.name(), Some(task.description()), Some(vec![argument]))
+        Prompt::new(task.as_str(), Some(task.description()), Some(vec![argument]))
     };
     Task::ALL.into_iter().map(prompt).collect()
 });
@@ -337,7 +323,7 @@ impl Completion {
         let typed = value.trim();
         let offered = match reference {
             Reference::Prompt(prompt) => {
-                match Task::named(&prompt.name).filter(|task| task.argument().0 == argument)? {
+                match Task::parse(&prompt.name).filter(|task| task.argument().0 == argument)? {
                     Task::Handoff => return None,
                     Task::Review => Offered::Projects,
                     Task::Recall | Task::Remember if typed.is_empty() => Offered::RecentTitles,
@@ -446,13 +432,13 @@ mod tests {
     #[test]
     fn every_prompt_is_found_by_its_name_and_says_what_it_is_for() {
         for prompt in PROMPTS.iter() {
-            let task = Task::named(&prompt.name).unwrap();
+            let task = Task::parse(&prompt.name).unwrap();
             assert!(prompt.description.as_deref().is_some_and(|words| !words.is_empty()), "{task:?}");
             let text = task.text(Some("the lease"), Some("NOTES"));
             assert!(text.contains("the lease"), "{text}");
             assert_eq!(text.contains("NOTES"), task.question(Some("the lease")).is_some(), "{text}");
         }
-        assert_eq!(Task::named("forget"), None);
+        assert_eq!(Task::parse("forget"), None);
     }
 
     #[test]

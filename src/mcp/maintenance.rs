@@ -3,17 +3,13 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-    context::Context,
-    reply::moment,
-};
+use super::context::Context;
+use super::prelude::*;
 use crate::answer::{
-    Text, backup as backups,
+    Outcome, backup as backups,
     graph::{Edge, Page},
     memories::{Known, Noted},
-    of, upkeep,
+    upkeep,
 };
 use cerebro_core::domain::MemoryId;
 use cerebro_service::{
@@ -32,7 +28,7 @@ const IDS_MAX: usize = 500;
 /// Rewrites the database's files without deleted and replaced data.
 pub(super) async fn compact(call: &mut Call) -> AnswerTo<of::Compact> {
     call.service.compact().await?;
-    Ok(upkeep::Compacted { outcome: "compacted".into() })
+    Ok(Outcome { outcome: "compacted".into() })
 }
 
 /// Makes a backup into the folder `dir`, or the plain script `file`.

@@ -73,9 +73,9 @@ impl Metrics {
     }
 }
 
-/// Adds one number without labels.
-pub(super) fn number(text: &mut String, name: &str, kind: &str, help: &str, value: u64) {
-    head(text, name, kind, help);
+/// Adds one present number without labels.
+pub(super) fn gauge(text: &mut String, name: &str, help: &str, value: u64) {
+    head(text, name, "gauge", help);
     let _ = writeln!(text, "{name} {value}");
 }
 

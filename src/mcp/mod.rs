@@ -21,6 +21,8 @@ mod context;
 mod connection;
 
 mod call;
+mod prelude;
+
 mod freshness;
 
 mod evidence;

@@ -1,13 +1,11 @@
 //! One memory in full, with its neighbours and its earlier revisions.
 
-use serde_json::{Value, json};
-
+use super::prelude::*;
 use super::{
     arguments::DayEdge,
-    call::{Answer, Call},
     evidence::{exchange, passage},
     freshness,
-    reply::{NOTES, Reply, agent, moment},
+    reply::{NOTES, agent},
     rows::shown_project,
     work_ops,
 };
@@ -15,7 +13,7 @@ use cerebro_core::domain::{
     ExchangeId, Memory, MemoryId, Nature, Revision, Validity, WorkId,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
 };
-use cerebro_core::{taint, text};
+use cerebro_core::taint;
 use cerebro_service::{Earlier, Observation, ObservationRequest, ServiceError};
 
 pub(super) async fn get(call: &mut Call) -> Answer {
@@ -33,24 +31,16 @@ pub(super) async fn get(call: &mut Call) -> Answer {
         as_of: call.arguments.moment("as_of", call.now(), DayEdge::End)?,
     };
     let found = call.service.recall.observation(&request, call.caller.person).await?;
-    let reply = reply_of(&found);
-    let reply = match request.as_of {
-        Some(at) => reply.fact("as_of", moment(at)).line(format!("(as of {})", moment(at))),
-        None => reply,
-    };
-    let reply = match request.as_of {
-        Some(_) => reply,
-        None => {
-            call.service.feedback.note_read(&call.caller, &found.memory.id);
-            let reply = match &found.mark {
-                Some(mark) => reply.line("").line(mark.text()).fact(mark.name, mark.json()),
-                None => reply,
-            };
-            let reply = freshness::add_verdicts(call, &found.memory, reply).await?;
-            with_works(call, &found.works, with_evidence(&found.evidence, reply)).await?
-        }
-    };
-    Ok(reply.exact())
+    let mut reply = reply_of(&found);
+    if let Some(at) = request.as_of {
+        return Ok(reply.fact("as_of", moment(at)).line(format!("(as of {})", moment(at))).exact());
+    }
+    call.service.feedback.note_read(&call.caller, &found.memory.id);
+    if let Some(mark) = &found.mark {
+        reply = reply.line("").line(mark.text()).fact(mark.name, mark.json());
+    }
+    let reply = freshness::add_verdicts(call, &found.memory, reply).await?;
+    Ok(with_works(call, &found.works, with_evidence(&found.evidence, reply)).await?.exact())
 }
 
 /// Adds the exchanges of past sessions on which a memory rests, if there are any.
@@ -112,10 +102,7 @@ fn reply_of(found: &Observation) -> Reply {
         let texts = revisions.iter().map(|earlier| revision_text(earlier, memory));
         reply = reply.list("revisions", list).lines(texts);
     }
-    match found.next_offset {
-        Some(next) => reply.fact("next_offset", next).line(format!("more follows: next_offset {next}")),
-        None => reply,
-    }
+    reply.goes_on(found.next_offset)
 }
 
 /// Adds the facts of a memory to the structured half.

@@ -3,21 +3,18 @@
 //! The commands are clients of the daemon, like agents, over the same protocol. The daemon answers these operations
 //! only on a connection whose hello says that the client is a person's. The socket's permissions keep others out.
 
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, DayEdge},
-    call::{AnswerTo, Call},
+    arguments::DayEdge,
     context::{Context, lock},
-    distil_ops,
-    fault::Fault,
-    http, maintenance,
-    reply::moment,
+    distil_ops, http, maintenance,
     rows::{gone, memory_row, session_row},
     work_ops,
 };
 use crate::answer::{
-    Text, daemon, graph,
+    daemon, graph,
     memories::{Changed, Former, Listed, Misspelt, Named, Resolved, Spelling, Type, Types},
-    of, portable,
+    portable,
     projects::{self, Kept, Merged, Projects},
     sessions::{self, Events, Prompts, Sessions},
 };
@@ -34,7 +31,7 @@ use cerebro_store::{ProjectCount, StoredRelation};
 const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a partial id that are named.
 pub(super) const RESOLVED_MAX: usize = 10;
-/// The conditions of a selection: of what they choose, commands delete.
+/// The conditions of a selection. Commands delete what they select.
 const CONDITIONS: [&str; 8] = ["project", "scope", "type", "tags", "since", "until", "session", "agent"];
 
 /// The state of the daemon. This works even while the store is opening, or if it cannot be opened.
@@ -66,17 +63,11 @@ pub(super) async fn restore(call: &mut Call) -> AnswerTo<of::Restore> {
     Ok(changed(&call.service.memories.restore(&call.caller, &id).await?, "restored"))
 }
 
-pub(super) async fn pin(call: &mut Call) -> AnswerTo<of::Pin> {
-    set_pin(call, true, "pinned").await
-}
-
-pub(super) async fn unpin(call: &mut Call) -> AnswerTo<of::Unpin> {
-    set_pin(call, false, "unpinned").await
-}
-
-async fn set_pin(call: &mut Call, pinned: bool, outcome: &str) -> Result<Changed, Fault> {
+/// Pins or unpins a memory.
+pub(super) async fn pin(call: &mut Call, pinned: bool) -> AnswerTo<of::Pin> {
     let id = call.arguments.memory_id()?;
-    Ok(changed(&call.service.memories.pin(&call.caller, &id, pinned).await?, outcome))
+    let updated = call.service.memories.pin(&call.caller, &id, pinned).await?;
+    Ok(changed(&updated, if pinned { "pinned" } else { "unpinned" }))
 }
 
 /// A change of one memory; `outcome` is what the change is called.

@@ -58,6 +58,13 @@ impl Reply {
         self
     }
 
+    /// Adds a flag, with what it means, if it is set.
+    #[must_use]
+    pub fn flag(self, name: &str, is_set: bool, words: &str) -> Self {
+        let line = is_set.then(|| format!("{name}: {words}"));
+        self.fact(name, is_set.then_some(true)).lines(line)
+    }
+
     /// Adds the answer to `O`. Null members at its top level are left out.
     #[must_use]
     pub fn answering<O: Ask>(mut self, answer: O::Answer) -> Self {
@@ -109,6 +116,13 @@ impl Reply {
     #[must_use]
     pub fn lines(self, lines: impl IntoIterator<Item = String>) -> Self {
         lines.into_iter().fold(self, Self::line)
+    }
+
+    /// Adds where the text goes on, if it does.
+    #[must_use]
+    pub fn goes_on(self, next_offset: Option<usize>) -> Self {
+        let line = next_offset.map(|next| format!("more follows: next_offset {next}"));
+        self.fact("next_offset", next_offset).lines(line)
     }
 
     /// Marks the facts as the stored data itself, which [`Self::framed`] does not change.

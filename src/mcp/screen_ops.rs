@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, Arguments, DayEdge},
-    call::{AnswerTo, Call},
+    arguments::{Arguments, DayEdge},
     context::Context,
     freshness,
     rows::{entry_row, marks_beside, memory_row, session_row},
 };
 use crate::answer::{
-    Text, daemon,
+    Outcome, daemon,
     memories::{self, Activity, Browsed, Day, Marks, Page},
-    of, sessions,
+    sessions,
 };
 use cerebro_core::domain::{Memory, MemoryId, SessionId, Timestamp, limits::CONTENT_BYTES_MAX};
-use cerebro_core::text;
 use cerebro_service::{Entry, Footing, Pair, Pairs, Selection, Service, SessionContents};
 
 /// Most memories of a page.
@@ -157,7 +156,7 @@ pub(super) async fn settle(call: &mut Call) -> AnswerTo<of::Settle> {
     let first = end(&mut call.arguments, "first", "first_revision")?;
     let second = end(&mut call.arguments, "second", "second_revision")?;
     call.service.recall.settle_pair([first, second]).await?;
-    Ok(memories::Settled { outcome: "settled".into() })
+    Ok(Outcome { outcome: "settled".into() })
 }
 
 /// One memory of a pair, with the revision that was read.

@@ -1,6 +1,6 @@
 //! The protocol: answers each message of a connection.
 
-use std::{pin::Pin, time::Instant};
+use std::time::Instant;
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
@@ -14,52 +14,30 @@ use rmcp::{
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
-use serde_json::{Map, Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
+use serde_json::Map;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tracing::Instrument as _;
 
+use super::prelude::*;
 use super::{
     arguments::{Arguments, Names},
-    call::{Answer, Call},
     connection::Connection,
     context::{Context, Counted},
     definition::{self, INSTRUCTIONS, TOOLS},
     dispatch::{self, Handler},
-    fault::Fault,
     library::{self, Address, Completion, PROMPTS, Question, TEMPLATES, Task},
     live::{self, Seen},
-    reply::Reply,
     wire::Wire,
 };
-use crate::{
-    answer::Unreadable,
-    daemon::{Control, hello::Hello},
-    home::{Home, user_home},
-    project_dir,
-};
+use crate::{answer::Unreadable, daemon::hello::Hello, home::user_home, project_dir};
 use cerebro_core::code::Code;
 use cerebro_core::domain::{PERSON, Project, ScopeName, SessionId, limits::ECHO_CHARS_MAX};
-use cerebro_core::operation::{Attention, Audience, Group, Operation};
+use cerebro_core::operation::{Attention, Audience, Operation};
 use cerebro_core::redact::{self, RedactedText};
-use cerebro_core::text;
-use cerebro_service::{Caller, Clock, agent_name};
+use cerebro_service::{Caller, agent_name};
 
 /// How long a client may cache a list that never changes while the program runs.
 const LISTS_TTL_MS: u64 = 3_600_000;
-
-impl Context {
-    /// The context of a process whose store is being opened. `database` is the address of a server with the database,
-    /// without credentials; `groups` are the published groups of tools in addition to the 13.
-    pub fn opening(
-        home: Home,
-        database: Option<String>,
-        groups: Vec<Group>,
-        control: Control,
-        clock: Clock,
-    ) -> Self {
-        Self::new(home, database, groups, control, clock, serve_pipe)
-    }
-}
 
 /// Serves one connection until it closes.
 pub async fn serve<S>(context: Context, hello: Hello, stream: S)
@@ -89,14 +67,6 @@ async fn record_agent(connection: Connection) {
     if let Ok(service) = connection.context().service().await {
         connection.uses(&service, &session);
     }
-}
-
-fn serve_pipe(
-    context: Context,
-    hello: Hello,
-    pipe: DuplexStream,
-) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(serve(context, hello, pipe))
 }
 
 /// The project of a client: the one that its user named, or that of its folder.
@@ -329,7 +299,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let Some(task) = Task::named(&request.name) else {
+        let Some(task) = Task::parse(&request.name) else {
             return Err(ErrorData::invalid_params(format!("unknown prompt `{}`", echo(&request.name)), None));
         };
         let arguments = request.arguments.unwrap_or_default();

@@ -1,18 +1,10 @@
 //! The amount of data, and the state of the daemon and its worker: `mem_stats`.
 
-use super::{
-    call::{Answer, Call},
-    health,
-    reply::{Reply, day},
-    worker_ops,
-};
-use crate::answer::{
-    Text, of,
-    stats::{Edges, Memories, Stats},
-};
+use super::prelude::*;
+use super::{health, reply::day, worker_ops};
+use crate::answer::stats::{Edges, Memories, Stats};
 use crate::daemon::VERSION;
 use cerebro_core::domain::Project;
-use cerebro_core::text;
 
 pub(super) async fn stats(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;

@@ -6,16 +6,10 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-};
+use super::prelude::*;
 use crate::answer::{
-    Text,
     listeners::{self, Access},
-    of, sql,
+    sql,
 };
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
 use cerebro_durable as durable;

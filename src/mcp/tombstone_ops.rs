@@ -1,10 +1,7 @@
 //! The operations on tombstones: listing and forgetting them.
 
-use super::{
-    call::{AnswerTo, Call},
-    reply::moment,
-};
-use crate::answer::{Text, of, tombstones};
+use super::prelude::*;
+use crate::answer::tombstones;
 use cerebro_service::{ListedTombstone, TOMBSTONES_LISTED_MAX};
 
 /// How many are listed by default.

@@ -2,18 +2,16 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, Arguments, DayEdge, bullets},
-    call::{Answer, Call},
+    arguments::{Arguments, DayEdge, bullets},
     cursor::SearchMark,
     evidence::{self, exchange},
     explain, freshness,
-    reply::{HitParts, NOTES, Reply, agent, day, moment},
+    reply::{HitParts, NOTES, agent, day},
     rows::{follow_ups, gone, gone_line, marked_entry, shown_project},
 };
-use crate::answer::{Text, memories, of};
+use crate::answer::memories;
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
@@ -21,11 +19,10 @@ use cerebro_core::domain::{
     limits::{CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, TIMELINE_MAX},
 };
 use cerebro_core::recall::{Match, Weights};
-use cerebro_core::text;
 use cerebro_search::lexical::Hit;
 use cerebro_service::{
-    Change, ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, SaveOutcome,
-    SaveRequest, Saved, SearchRequest, StartRequest, TimelineRequest, Within, is_directory,
+    ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, SaveOutcome, SaveRequest,
+    Saved, SearchRequest, StartRequest, TimelineRequest, Within, is_directory,
 };
 use cerebro_store::Tombstone;
 
@@ -347,28 +344,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
 
 /// Whether a patch changes nothing: arguments that only guard or permit a change do not count.
 fn changes_nothing(patch: &Patch) -> bool {
-    patch.supersedes.is_empty()
-        && matches!(
-            patch,
-            Patch {
-                title: None,
-                content: None,
-                kind: None,
-                project: None,
-                scope: None,
-                topic_key: Change::Keep,
-                tags: None,
-                expected_revision: _,
-                supersedes: _,
-                evidence: None,
-                valid_from: Change::Keep,
-                valid_until: Change::Keep,
-                nature: None,
-                trigger: Change::Keep,
-                done: None,
-                door: _,
-            }
-        )
+    *patch == Patch { expected_revision: patch.expected_revision, door: patch.door, ..Patch::default() }
 }
 
 pub(super) async fn delete(call: &mut Call) -> Answer {
@@ -529,12 +505,8 @@ fn found_reply(found: &Found, request: &SearchRequest, mark: SearchMark, is_fram
         let words = format!("as of {}: what was stored then", moment(at));
         reply = reply.fact("as_of", moment(at)).line(words);
     }
-    if found.words_only {
-        reply = reply.fact("words_only", true).line("words_only: found by its words, not by meaning");
-    }
-    if found.relaxed {
-        reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
-    }
+    reply = reply.flag("words_only", found.words_only, "found by its words, not by meaning");
+    reply = reply.flag("relaxed", found.relaxed, "no hit holds every word of the query");
     if found.more {
         reply = with_cursor(reply, request, mark);
     }

@@ -5,23 +5,15 @@
 
 use tokio::io::duplex;
 
-use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
-    context::{Context, Listening, OpenPage},
-    fault::Fault,
-};
+use super::context::{Context, Listening, OpenPage};
+use super::prelude::*;
 use crate::daemon::{
     VERSION,
     client::Client,
     hello::{self, Hello},
 };
 use crate::{
-    answer::{
-        Text,
-        listeners::{Closed, Web},
-        of,
-    },
+    answer::listeners::{Closed, Web},
     web,
 };
 use cerebro_core::code::Code;

@@ -2,24 +2,16 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
-use super::{
-    arguments::{ArgumentError, DayEdge},
-    call::{AnswerTo, Call},
-    context::Context,
-    fault::Fault,
-    reply::moment,
-};
+use super::prelude::*;
+use super::{arguments::DayEdge, context::Context};
 use crate::answer::{
-    Text,
     daemon::Journal,
-    name, of,
+    memories::Named,
+    name,
     work::{self, Piece},
 };
 use cerebro_core::code::Code;
 use cerebro_core::domain::{Memory, WorkId};
-use cerebro_core::text;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::limits::{ANCHORS_MAX, HINT_BYTES, HINT_BYTES_RANGE};
 use cerebro_ledger::{Entry, IntentState, Outcome, Status, Work, World};
@@ -177,12 +169,11 @@ pub(super) async fn show(call: &mut Call) -> AnswerTo<of::WorkShow> {
     let id = named(call).await?;
     let shown = call.service.journal.show(&person(call), &id).await?;
     let memories = call.service.journal.memories_of_work(&id).await?;
-    let memory =
-        |memory: &Memory| work::Memory { id: memory.id.as_str().into(), title: memory.title.as_str().into() };
+    let named = |memory: &Memory| Named { id: Text::of(memory.id), title: Text::of(&memory.title) };
     Ok(work::Shown {
         work: piece(&shown.work, shown.stale),
         state: shown.state,
-        memories: memories.iter().map(memory).collect(),
+        memories: memories.iter().map(named).collect(),
     })
 }
 

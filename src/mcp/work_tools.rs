@@ -1,13 +1,9 @@
 //! The four tools of the journal, published if `[work] tools = true`: steps, gates and effects of a piece of work,
 //! which no hook can report.
 
-use serde_json::{Value, json};
-
+use super::prelude::*;
 use super::{
-    arguments::{ArgumentError, DayEdge},
-    call::{Answer, Call},
-    fault::Fault,
-    reply::Reply,
+    arguments::DayEdge,
     work_ops::{actor, closed, degraded, filter, resumed, row},
 };
 use crate::answer::name;
@@ -47,7 +43,7 @@ fn caller(call: &Call) -> Actor {
 
 /// Turns the error of a journal that does not answer in time, or cannot be written, into an answer that says so, because
 /// an agent should neither wait for the journal nor fail because of it.
-fn or_degraded(call: &Call, answer: Answer) -> Answer {
+pub(super) fn or_degraded(call: &Call, answer: Answer) -> Answer {
     answer.or_else(|fault| unanswered(fault, degraded(call)))
 }
 
@@ -61,11 +57,6 @@ fn unanswered(fault: Fault, until: Option<String>) -> Answer {
 
 /// Begins a piece of work, or finds the one with that key, and claims it.
 pub(super) async fn begin(call: &mut Call) -> Answer {
-    let answer = begun(call).await;
-    or_degraded(call, answer)
-}
-
-async fn begun(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     arguments.unframe();
     let begin = BeginWork {
@@ -108,11 +99,6 @@ async fn work_of_note(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, 
 
 /// Adds a note to a piece of work.
 pub(super) async fn note(call: &mut Call) -> Answer {
-    let answer = added(call).await;
-    or_degraded(call, answer)
-}
-
-async fn added(call: &mut Call) -> Answer {
     call.arguments.unframe();
     let event = call.arguments.needed("event")?;
     let actor = caller(call);
@@ -280,11 +266,6 @@ async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<Stri
 
 /// Lists pieces of work.
 pub(super) async fn list(call: &mut Call) -> Answer {
-    let answer = listed(call).await;
-    or_degraded(call, answer)
-}
-
-async fn listed(call: &mut Call) -> Answer {
     let filter = filter(call)?;
     let project = call.project()?;
     let limit = call.arguments.clamped("limit", LIST_DEFAULT, 1..=WORKS_LISTED_MAX)?;
@@ -305,11 +286,6 @@ async fn listed(call: &mut Call) -> Answer {
 
 /// The hint for a piece of work. On request, claims or releases it.
 pub(super) async fn resume(call: &mut Call) -> Answer {
-    let answer = going_on(call).await;
-    or_degraded(call, answer)
-}
-
-async fn going_on(call: &mut Call) -> Answer {
     let named = call.arguments.work_id("work")?;
     let claim = call.arguments.flag(&["claim"])?;
     let takeover = call.arguments.flag(&["takeover"])?;

@@ -1,25 +1,15 @@
 //! A person's operations on the worker, and the worker's part of `mem_stats`.
 
-use super::{
-    call::{AnswerTo, Call},
-    reply::millis,
-};
-use crate::answer::{
-    Text, of,
-    worker::{self, Worker},
-};
+use super::prelude::*;
+use super::reply::millis;
+use crate::answer::worker::{self, Worker};
 use cerebro_core::domain::limits::LISTING_MAX;
-use cerebro_core::text;
 use cerebro_service::{Service, ServiceError};
 use cerebro_store::{JobState, ListedJob};
 
-pub(super) async fn pause(call: &mut Call) -> AnswerTo<of::WorkerPause> {
-    call.service.worker.pause(true).await?;
-    status(call).await
-}
-
-pub(super) async fn resume(call: &mut Call) -> AnswerTo<of::WorkerResume> {
-    call.service.worker.pause(false).await?;
+/// Pauses the worker, or lets it go on.
+pub(super) async fn pause(call: &mut Call, paused: bool) -> AnswerTo<of::WorkerPause> {
+    call.service.worker.pause(paused).await?;
     status(call).await
 }
 

@@ -164,10 +164,8 @@ impl Calls {
         self.gives_receipts = gives_receipts;
     }
 
-    /// Adds a request to be sent.
-    ///
-    /// # Errors
-    /// The answer for the client, when its id is in use or it has too many subscriptions.
+    /// Adds a request to be sent. The error is the answer for the client: its id is in use, or it has too many
+    /// subscriptions.
     pub fn add(&mut self, key: Key, request: Request, line: Vec<u8>) -> Result<(), String> {
         if self.under_way.contains_key(&key) {
             return Err(message::id_in_use(&request));

@@ -57,7 +57,7 @@ struct Members {
     error: Option<IgnoredAny>,
 }
 
-/// A request of which not everything can be read: it is nested too deeply, or has a number that is out of range.
+/// A request that cannot be read completely: it is nested too deeply, or has a number that is out of range.
 #[derive(Deserialize)]
 struct Unread {
     id: Value,

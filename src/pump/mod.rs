@@ -71,10 +71,7 @@ pub enum PumpError {
 /// signal to end. Only protocol messages are written to stdout.
 ///
 /// A read of stdin cannot be interrupted, so the caller must end with `Runtime::shutdown_background`: dropping the
-/// runtime would wait for one more line.
-///
-/// # Errors
-/// [`PumpError::Signals`]. A daemon that cannot be reached is reported to the client instead.
+/// runtime would wait for one more line. A daemon that cannot be reached is reported to the client.
 pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
     let dial = ToDaemon { home: home.clone(), hello: hello(options, home).await };
     let termination = platform::termination().map_err(PumpError::Signals)?;
@@ -85,10 +82,8 @@ pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
     Ok(())
 }
 
-/// Like [`run`], but with the server in this process instead of the daemon. No other process can use this home.
-///
-/// # Errors
-/// [`PumpError::Lock`] when the home has an owner already.
+/// Like [`run`], but with the server in this process instead of the daemon. No other process can use this home. Fails
+/// if the home has an owner already.
 pub async fn run_standalone<S: Serve>(
     home: &Home,
     options: PumpOptions,
@@ -172,13 +167,8 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         }
     }
 
-    async fn write(&self, output: &mut O, mut line: Vec<u8>) {
-        line.push(b'\n');
-        let written = async {
-            output.write_all(&line).await?;
-            output.flush().await
-        };
-        if written.await.is_err() {
+    async fn write(&self, output: &mut O, line: Vec<u8>) {
+        if write_line(output, line).await.is_err() {
             self.output_broken.cancel();
         }
     }
@@ -233,6 +223,12 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         self.answer_all(answers).await;
         self.changed.notify_one();
     }
+}
+
+async fn write_line(to: &mut (impl AsyncWrite + Unpin), mut line: Vec<u8>) -> io::Result<()> {
+    line.push(b'\n');
+    to.write_all(&line).await?;
+    to.flush().await
 }
 
 fn is_farewell(line: &[u8]) -> bool {
@@ -354,14 +350,9 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         }
     }
 
-    async fn write(&mut self, mut line: Vec<u8>) -> bool {
+    async fn write(&mut self, line: Vec<u8>) -> bool {
         let Some(open) = &mut self.link else { return false };
-        line.push(b'\n');
-        let written = async {
-            open.writer.write_all(&line).await?;
-            open.writer.flush().await
-        };
-        matches!(timeout(self.patience, written).await, Ok(Ok(())))
+        matches!(timeout(self.patience, write_line(&mut open.writer, line)).await, Ok(Ok(())))
     }
 
     /// Closes the current link, and waits until its requests are settled. A daemon that does not close its end, for

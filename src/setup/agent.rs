@@ -51,7 +51,7 @@ pub struct Agent {
 /// All agents, in the order in which they are listed.
 pub static AGENTS: [Agent; 8] = [
     Agent {
-        name: HookAgent::ClaudeCode.name(),
+        name: HookAgent::ClaudeCode.as_str(),
         title: "Claude Code",
         program: Some("claude"),
         folder: |folders| folders.named("CLAUDE_CONFIG_DIR", ".claude"),
@@ -59,7 +59,7 @@ pub static AGENTS: [Agent; 8] = [
         notes: &[],
     },
     Agent {
-        name: HookAgent::Codex.name(),
+        name: HookAgent::Codex.as_str(),
         title: "Codex",
         program: Some("codex"),
         folder: |folders| folders.named("CODEX_HOME", ".codex"),
@@ -70,7 +70,7 @@ pub static AGENTS: [Agent; 8] = [
         )],
     },
     Agent {
-        name: HookAgent::GeminiCli.name(),
+        name: HookAgent::GeminiCli.as_str(),
         title: "Gemini CLI",
         program: Some("gemini"),
         folder: UserFolders::gemini,
@@ -78,7 +78,7 @@ pub static AGENTS: [Agent; 8] = [
         notes: &[(Part::Server, "Gemini CLI starts MCP servers only in folders that you trust")],
     },
     Agent {
-        name: HookAgent::OpenCode.name(),
+        name: HookAgent::OpenCode.as_str(),
         title: "OpenCode",
         program: Some("opencode"),
         folder: |folders| folders.config().join("opencode"),
@@ -90,7 +90,7 @@ pub static AGENTS: [Agent; 8] = [
         )],
     },
     Agent {
-        name: HookAgent::Cursor.name(),
+        name: HookAgent::Cursor.as_str(),
         title: "Cursor",
         program: Some("cursor"),
         folder: |folders| folders.home(".cursor"),
@@ -253,7 +253,7 @@ fn opencode(folders: &UserFolders, invocation: &Invocation) -> Vec<Target> {
         part: Part::Permissions,
         content: Content::Entry { path: vec!["permission".to_owned(), tools], value: json!(rule) },
     });
-    let command = json!(invocation.words(&["hook", HookAgent::OpenCode.name()])).to_string();
+    let command = json!(invocation.words(&["hook", HookAgent::OpenCode.as_str()])).to_string();
     let [plugin, journal] =
         [OPENCODE_PLUGIN, OPENCODE_JOURNAL].map(|text| text.replace("[/* COMMAND */]", &command));
     vec![
@@ -356,7 +356,7 @@ fn hooks(
     entry: impl Fn(&str, String) -> Value,
 ) -> impl Iterator<Item = Piece> {
     agent.events().iter().map(move |&event| {
-        let words = ["hook", agent.name(), event];
+        let words = ["hook", agent.as_str(), event];
         let value = entry(event, invocation.line(&words));
         let mark = Mark::of_command(invocation, &words);
         Piece { part: Part::Hooks, content: Content::Element { path: path(&["hooks", event]), value, mark } }
@@ -371,7 +371,7 @@ fn journal(
     entry: impl Fn(String) -> Value,
 ) -> impl Iterator<Item = Piece> {
     agent.journal_events().iter().map(move |&(event, matcher)| {
-        let name = agent.name();
+        let name = agent.as_str();
         // Distinguishes it from the other hook of the same event. The command ignores it.
         let more: &[&str] = if agent.events().contains(&event) { &["journal"] } else { &[] };
         let words = [&["hook", name, event], more].concat();

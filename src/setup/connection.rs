@@ -29,10 +29,8 @@ pub fn command_in(target: &Target, text: &str) -> Option<Vec<String>> {
     (!command.is_empty()).then_some(command)
 }
 
-/// Starts the command as an agent does, and returns the names of the tools that it serves.
-///
-/// # Errors
-/// What went wrong, in words for people.
+/// Starts the command as an agent does, and returns the names of the tools that it serves. The error says what went
+/// wrong, in words for people.
 pub async fn tools_of(command: &[String]) -> Result<Vec<String>, String> {
     let Some((program, arguments)) = command.split_first() else { return Err("no command".to_owned()) };
     let mut process = Command::new(program);

@@ -11,10 +11,7 @@ use cerebro_durable::{Draft, Kind};
 /// Largest file that is edited, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The text of a file; `None` if it does not exist.
-///
-/// # Errors
-/// When it cannot be read, is not text, or is too large.
+/// The text of a file; `None` if it does not exist. Fails if it is not text, or too large.
 pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
     let unreadable = |source| SetupError::Unreadable { path: path.to_owned(), source };
     // Opening a pipe would block.
@@ -38,10 +35,8 @@ pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
     text.map(Some).map_err(|_| unreadable(io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text")))
 }
 
-/// Checks that a file can be created, replaced or removed. A file that is read-only was protected by somebody.
-///
-/// # Errors
-/// When the file is read-only, or nothing can be written to its folder. The folder of a link's target counts, too.
+/// Checks that a file can be created, replaced or removed. A file that is read-only was protected by somebody. Also
+/// fails if nothing can be written to its folder, or to that of a link's target.
 pub fn check_writable(path: &Path) -> Result<(), SetupError> {
     let unwritable = |source| SetupError::Unwritable { path: path.to_owned(), source };
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -61,10 +56,8 @@ pub fn check_writable(path: &Path) -> Result<(), SetupError> {
 }
 
 /// Replaces the expected text of a file with another one, atomically. Follows a symbolic link and leaves the
-/// permissions as they are. Returns the folders that it created, the outermost first.
-///
-/// # Errors
-/// When another program has just changed the file, or it cannot be written.
+/// permissions as they are. Returns the folders that it created, the outermost first. Fails if another program has just
+/// changed the file.
 pub fn write(path: &Path, text: &str, expected: Option<&str>) -> Result<Vec<PathBuf>, SetupError> {
     let unwritable = |source| SetupError::Unwritable { path: path.to_owned(), source };
     let made = make_folders(path).map_err(unwritable)?;
@@ -91,10 +84,7 @@ fn make_folders(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(missing)
 }
 
-/// Removes a file.
-///
-/// # Errors
-/// When another program has just changed it, or it cannot be removed.
+/// Removes a file. Fails if another program has just changed it.
 pub fn remove(path: &Path, expected: &str) -> Result<(), SetupError> {
     if read(path)?.as_deref() != Some(expected) {
         return Err(SetupError::Changed { path: path.to_owned() });
@@ -117,9 +107,6 @@ pub fn backup_of(path: &Path) -> PathBuf {
 }
 
 /// Writes the backup of a file, with the permissions of the file.
-///
-/// # Errors
-/// When it cannot be written.
 pub fn back_up(path: &Path, backup: &Path, text: &str) -> Result<(), SetupError> {
     let written =
         Draft::begin(backup, Kind::Own).map(|draft| draft.with_mode_of(path)).and_then(|mut draft| {

@@ -2,7 +2,7 @@
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::piece::{Content, Mark, Piece, PieceError};
 
@@ -235,10 +235,8 @@ fn input(value: &Value) -> CstInputValue {
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
-        Value::Object(members) => CstInputValue::Object(member_inputs(members)),
+        Value::Object(members) => {
+            CstInputValue::Object(members.iter().map(|(name, value)| (name.clone(), input(value))).collect())
+        }
     }
-}
-
-fn member_inputs(members: &Map<String, Value>) -> Vec<(String, CstInputValue)> {
-    members.iter().map(|(name, value)| (name.clone(), input(value))).collect()
 }

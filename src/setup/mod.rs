@@ -60,9 +60,6 @@ impl SetupError {
 }
 
 /// The text of a file; `None` if it does not exist.
-///
-/// # Errors
-/// When it exists and cannot be read.
 pub fn text_of(target: &Target) -> Result<Option<String>, SetupError> {
     file::read(&target.path)
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cerebro_core::named;
 use serde_json::Value;
 
 use super::user_folders::{Invocation, words_of};
@@ -11,37 +12,23 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The name of the program's file, wherever it is installed.
 const PROGRAM: &str = "cerebro";
 
-/// The purpose of a piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// The server's entry.
-    Server,
-    /// Rules that allow reads and saves without asking.
-    Permissions,
-    /// Commands that the agent runs during a session.
-    Hooks,
-    /// Further commands that the agent runs for the journal of work.
-    Journal,
-    /// The text that tells the agent when to save and how to search.
-    Instructions,
-    /// A file that is not an agent's: the service, or shell completions.
-    Machine,
-    /// A piece that only earlier versions put in. The next setup removes it.
-    Former,
-}
-
-impl Part {
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::Permissions => "permissions",
-            Self::Hooks => "hooks",
-            Self::Journal => "journal",
-            Self::Instructions => "instructions",
-            Self::Machine => "machine",
-            Self::Former => "former",
-        }
+named! {
+    /// The purpose of a piece.
+    pub enum Part {
+        /// The server's entry.
+        Server = "server",
+        /// Rules that allow reads and saves without asking.
+        Permissions = "permissions",
+        /// Commands that the agent runs during a session.
+        Hooks = "hooks",
+        /// Further commands that the agent runs for the journal of work.
+        Journal = "journal",
+        /// The text that tells the agent when to save and how to search.
+        Instructions = "instructions",
+        /// A file that is not an agent's: the service, or shell completions.
+        Machine = "machine",
+        /// A piece that only earlier versions put in. The next setup removes it.
+        Former = "former",
     }
 }
 
@@ -102,7 +89,7 @@ impl Mark {
         }
     }
 
-    /// Whether an element, of which setup writes `value`, has the mark.
+    /// Whether an element has the mark; setup writes it as `value`.
     pub fn is_on(&self, element: &Value, value: &Value) -> bool {
         match self {
             Self::Value => element == value,

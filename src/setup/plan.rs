@@ -90,10 +90,8 @@ impl Change {
     }
 }
 
-/// Plans to put the wanted parts into the files and to take out the others.
-///
-/// # Errors
-/// The first file that cannot be read, edited or written.
+/// Plans to put the wanted parts into the files and to take out the others. Fails on the first file that cannot be
+/// read, edited or written.
 pub fn plan_setup(
     targets: &[Target],
     wanted: impl Fn(Part) -> bool,
@@ -124,11 +122,9 @@ pub fn plan_setup(
     targets.iter().map(plan).collect()
 }
 
-/// Plans to take all of Cerebro's pieces out of the files. A file that nobody changed after setup gets its former
-/// text back, byte for byte. Without a record, what is not known to be of this home stays: [`left_alone`] names it.
-///
-/// # Errors
-/// The first file that cannot be read, edited or written.
+/// Plans to take all of Cerebro's pieces out of the files. A file that nobody changed after setup gets its former text
+/// back, byte for byte. Without a record, what is not known to be of this home stays: [`left_alone`] names it. Fails on
+/// the first file that cannot be read, edited or written.
 pub fn plan_unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change>, SetupError> {
     let server = Server::of(targets)?;
     let plan = |target: &Target| -> Result<Change, SetupError> {
@@ -214,9 +210,9 @@ pub fn taken_along(targets: &[Target], changes: &[Change]) -> Vec<Left> {
     all
 }
 
-/// The pieces in a text that are Cerebro's without a record. The server's entry decides: where it is not ours,
-/// everything belongs to that entry, because instructions and permissions do not say of which home they are. What has no
-/// mark is ours only beside our entry, and as setup writes it.
+/// The pieces in a text that are Cerebro's without a record. The server's entry decides: if it is not ours,
+/// everything belongs to that entry, because instructions and permissions do not name their home. What has no mark is
+/// ours only beside our entry, and only as setup writes it.
 fn ours<'a>(target: &'a Target, text: &str, server: Server) -> Vec<&'a Piece> {
     let is_ours = |piece: &&Piece| match &piece.content {
         _ if server == Server::Others => false,
@@ -241,9 +237,6 @@ pub struct Left {
 }
 
 /// What a removal leaves in the files: nothing if there is a record.
-///
-/// # Errors
-/// The first file that cannot be read.
 pub fn left_alone(targets: &[Target], record: Option<&Record>) -> Result<Vec<Left>, SetupError> {
     if record.is_some() {
         return Ok(Vec::new());
@@ -311,10 +304,8 @@ fn taken(target: &Target, text: &str, pieces: &[&Piece], base: Option<&str>) -> 
     target.format.take(text, pieces, base).map_err(|error| SetupError::piece(&target.path, error))
 }
 
-/// Writes a planned setup, with backups. Its record is written to `folder` under `name`.
-///
-/// # Errors
-/// The first file that cannot be written; those before it are written and recorded.
+/// Writes a planned setup, with backups. Its record is written to `folder` under `name`. On a failure, the files before
+/// it are written and recorded.
 pub fn apply_setup(
     changes: &[Change],
     mut record: Record,
@@ -355,10 +346,7 @@ fn write_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError
 }
 
 /// Writes a planned removal, and its record to `folder` under `name`. Removes the backups of files that have their
-/// former text again, and returns the others.
-///
-/// # Errors
-/// The first file that cannot be written; those before it are written and recorded.
+/// former text again, and returns the others. On a failure, the files before it are written and recorded.
 pub fn apply_unsetup(
     changes: &[Change],
     mut record: Record,

@@ -14,17 +14,17 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// How to remove Cerebro's package from the host, if it is installed and enabled.
 pub fn removal(agent: &str, folders: &UserFolders) -> Option<&'static str> {
-    if agent == Agent::ClaudeCode.name() {
+    if agent == Agent::ClaudeCode.as_str() {
         let folder = folders.named("CLAUDE_CONFIG_DIR", ".claude");
         let settings = serde_json::from_str(&read(&folder.join("settings.json"))?).ok()?;
         return is_enabled(&settings).then_some("claude plugin uninstall cerebro");
     }
-    if agent == Agent::Codex.name() {
+    if agent == Agent::Codex.as_str() {
         let config = read(&folders.named("CODEX_HOME", ".codex").join("config.toml"))?;
         return is_enabled_in_codex(&toml::from_str(&config).ok()?)
             .then_some("codex plugin remove cerebro@cerebro");
     }
-    if agent == Agent::GeminiCli.name() {
+    if agent == Agent::GeminiCli.as_str() {
         let manifest = folders.gemini().join("extensions/cerebro/gemini-extension.json");
         return manifest.is_file().then_some("gemini extensions uninstall cerebro");
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     /// The packages have exactly the hooks that setup writes, including those of the journal, because setup does
-    /// nothing where a package is installed. A hook prints nothing while the journal is off.
+    /// nothing if a package is installed. A hook prints nothing while the journal is off.
     #[test]
     fn the_packages_have_the_hooks_of_setup() {
         let folders = UserFolders::of(PathBuf::from("/home/user"));
@@ -103,7 +103,7 @@ mod tests {
             (Agent::GeminiCli, include_str!("../../packaging/gemini-cli/hooks/hooks.json")),
         ];
         for (agent, text) in packages {
-            let targets = setup::Agent::named(agent.name()).unwrap().targets(&folders, &invocation);
+            let targets = setup::Agent::named(agent.as_str()).unwrap().targets(&folders, &invocation);
             let is_of_hooks = |part| matches!(part, Part::Hooks | Part::Journal);
             let (target, pieces) = targets
                 .iter()

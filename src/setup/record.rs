@@ -44,10 +44,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads the record; `None` if nothing was set up from this home.
-    ///
-    /// # Errors
-    /// When it exists and cannot be read, or is damaged.
+    /// Reads the record; `None` if nothing was set up from this home. Fails if it is damaged.
     pub fn read(folder: &Path, agent: &str) -> Result<Option<Self>, SetupError> {
         let path = path(folder, agent);
         let Some(text) = file::read(&path)? else { return Ok(None) };
@@ -78,7 +75,7 @@ impl Record {
 
     /// Whether the last setup put a part in.
     pub fn has(&self, part: Part) -> bool {
-        self.parts.iter().any(|name| name == part.name())
+        self.parts.iter().any(|name| name == part.as_str())
     }
 
     pub fn file(&self, path: &Path) -> Option<&FileRecord> {

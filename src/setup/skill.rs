@@ -13,10 +13,10 @@ use cerebro_core::domain::Run;
 pub const SKILLS_RECORD: &str = "skills";
 /// The agents that have a folder for skills.
 pub const AGENTS: [&str; 4] = [
-    HookAgent::ClaudeCode.name(),
-    HookAgent::Codex.name(),
-    HookAgent::GeminiCli.name(),
-    HookAgent::OpenCode.name(),
+    HookAgent::ClaudeCode.as_str(),
+    HookAgent::Codex.as_str(),
+    HookAgent::GeminiCli.as_str(),
+    HookAgent::OpenCode.as_str(),
 ];
 
 /// The file of a skill for an agent's user; `None` if the agent has no folder for skills, or the name is not valid
@@ -51,11 +51,8 @@ fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
     Ok(record.file(path).zip(text).is_some_and(|(recorded, text)| recorded.digest != digest(&text)))
 }
 
-/// Writes a skill and records it in the home; a dry run only returns what would change.
-///
-/// # Errors
-/// [`PieceError::Foreign`] if Cerebro did not write the file of that name, [`PieceError::Edited`] if somebody changed
-/// it; a file that cannot be written.
+/// Writes a skill and records it in the home; a dry run only returns what would change. Fails if somebody else wrote
+/// the file of that name, or changed it.
 pub fn install(folder: &Path, path: &Path, text: &str, run: Run) -> Result<Vec<Change>, SetupError> {
     let record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
     if is_edited(&record, path)? {

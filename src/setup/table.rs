@@ -33,7 +33,7 @@ pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String,
 }
 
 /// The text after an edit of its document. The parser writes `\n` at the end of every line: lines that ended with
-/// `\r\n` do so again, and a text of which nothing changed is returned byte for byte.
+/// `\r\n` do so again, and an unchanged text is returned byte for byte.
 fn edited(
     text: &str,
     edit: impl FnOnce(&mut DocumentMut) -> Result<(), PieceError>,

@@ -136,10 +136,7 @@ pub fn message_of(event: Event) -> Option<Message> {
     }
 }
 
-/// Shows the screens on this process's terminal until the person quits.
-///
-/// # Errors
-/// When the terminal fails; it is restored anyway.
+/// Shows the screens on this process's terminal until the person quits. If the terminal fails, it is restored anyway.
 pub async fn run(home: Home, options: Options) -> io::Result<()> {
     let mut signals = Signals::watch()?;
     let mut app = App::new(home, options);

@@ -1,14 +1,9 @@
 //! The dashboard: the amount of data and its growth, connected agents, the state of the daemon and its worker.
 
 use jiff::civil::Date;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use serde_json::json;
 
-use super::asks::Slot;
-use super::state::{Link, State};
-use super::{fit, paint};
+use super::prelude::*;
+use super::state::Link;
 use crate::answer::{
     Text,
     daemon::{Client, Clients},
@@ -17,7 +12,6 @@ use crate::answer::{
     stats::Stats,
 };
 use crate::view::{self, DAYS_MAX, Fact, ago, bytes, span};
-use cerebro_core::operation::Operation;
 
 /// Ticks after which the numbers are read again even if nothing was changed.
 const REFRESH_TICKS: u64 = 120;

@@ -1,18 +1,9 @@
 //! One memory in full: its text, its revisions, and its relations as a tree.
 
-use crossterm::event::{KeyCode, KeyEvent};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use serde_json::json;
-
-use super::asks::{Asks, Slot};
-use super::scrolled::{Cursor, ScrolledText};
-use super::state::State;
-use super::{fit, paint};
+use super::asks::Asks;
+use super::prelude::*;
 use crate::answer::observation::Observation;
 use crate::view::{self, Memory, Relation, Revision, date};
-use cerebro_core::operation::Operation;
 
 /// Most branches that the tree of relations has open.
 const BRANCHES_MAX: usize = 500;

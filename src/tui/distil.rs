@@ -2,22 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crossterm::event::{KeyCode, KeyEvent};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use serde_json::json;
-
-use super::asks::Slot;
-use super::scrolled::{Cursor, ScrolledText};
-use super::state::State;
-use super::{fit, paint};
+use super::prelude::*;
 use crate::answer::{
     Text,
     distil::{Arrangement, Candidate, Proposal, Proposals},
     line as line_of,
 };
-use cerebro_core::operation::Operation;
 
 /// Most proposals in one answer.
 const PROPOSALS_MAX: usize = 100;

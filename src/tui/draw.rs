@@ -1,16 +1,14 @@
 //! The frame of every screen: the names of the screens, the state of the connection and the keys. Also overlays.
 
 use ratatui::Frame;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
 use super::input::Input;
+use super::prelude::*;
 use super::scrolled::Scroll;
-use super::state::{Confirm, Link, Overlay, Picker, Screen, State};
+use super::state::{Confirm, Link, Overlay, Picker, Screen};
 use super::theme::Theme;
-use super::{dashboard, distil, fit, graph, live, memories, paint, sessions, works};
+use super::{dashboard, distil, graph, live, memories, sessions, works};
 
 /// Smallest terminal on which the screens are drawn.
 const COLUMNS_MIN: u16 = 40;
@@ -226,7 +224,7 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
 const HELP_COLUMNS: u16 = 64;
 const HELP_KEYS: usize = 26;
 
-/// The keys in so many columns: beside what they do, or above it where that has no room.
+/// The keys in so many columns: beside what they do, or above it if there is no room.
 fn help_lines(columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let is_wide = columns >= usize::from(HELP_COLUMNS) - 4;
     let mut lines = Vec::new();
@@ -248,7 +246,7 @@ fn help_lines(columns: usize, theme: Theme) -> Vec<Line<'static>> {
 fn help(state: &State, scroll: &Scroll, area: Rect, buffer: &mut Buffer) {
     let lines = help_lines(usize::from(area.width.min(HELP_COLUMNS)).saturating_sub(4), state.theme);
     let rows = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
-    // Where it needs all rows, the last one stays for the keys that scroll it.
+    // If it needs all rows, the last one stays for the keys that scroll it.
     let area = if rows > area.height { Rect { height: area.height - 1, ..area } } else { area };
     let inner = over(state, area, HELP_COLUMNS, rows, "Keys", buffer);
     let top = scroll.top(lines.len(), usize::from(inner.height));

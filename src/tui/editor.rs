@@ -21,11 +21,7 @@ pub fn unsaved(folder: &Path, memory: &str) -> Option<(u64, String)> {
 }
 
 /// Lets the person edit a draft. Returns the draft and its file, which stays until the text is stored; `None` if there
-/// is nothing to save.
-///
-/// # Errors
-/// A message, which names the file if that contains the person's text: the editor does not run or fails, or its result
-/// cannot be read.
+/// is nothing to save. The error names the file if that contains the person's text.
 pub fn edit(folder: &Path, draft: Draft) -> Result<Option<(Draft, String)>, String> {
     let stored = to_file(&draft);
     let path = match &draft.file {

@@ -1,23 +1,15 @@
 //! The neighbourhood of a memory. The memory is in the centre, its neighbours in the session are on the left, and its
 //! relations on the right. Every neighbour can become the centre.
 
-use crossterm::event::{KeyCode, KeyEvent};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use serde_json::json;
-
-use super::asks::Slot;
-use super::scrolled::Cursor;
-use super::state::{Screen, State};
-use super::{fit, markdown, paint};
+use super::markdown;
+use super::prelude::*;
+use super::state::Screen;
 use crate::answer::{
     line,
     observation::Observation,
     sessions::{Entry, Marked, Timeline},
 };
 use crate::view::{Memory, date};
-use cerebro_core::operation::Operation;
 
 /// Most earlier and most later neighbours in the session.
 const AROUND: usize = 12;

@@ -2,23 +2,14 @@
 
 use std::collections::VecDeque;
 
-use crossterm::event::{KeyCode, KeyEvent};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use serde_json::json;
-
-use super::asks::Slot;
 use super::input::Input;
-use super::scrolled::Cursor;
-use super::state::{Screen, State};
-use super::{fit, paint};
+use super::prelude::*;
+use super::state::Screen;
 use crate::answer::{
     Text,
     daemon::{Call, Calls},
 };
 use crate::view::clock;
-use cerebro_core::operation::Operation;
 
 /// Most calls that are held.
 const CALLS_MAX: usize = 1_000;

@@ -22,6 +22,7 @@ mod markdown;
 mod memories;
 mod pages;
 mod paint;
+mod prelude;
 mod scrolled;
 mod sessions;
 mod state;

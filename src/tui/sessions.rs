@@ -3,16 +3,13 @@
 
 mod draw;
 
-use crossterm::event::{KeyCode, KeyEvent};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use self::draw::draw;
 
-use super::asks::Slot;
 use super::lanes::{Lanes, lanes};
-use super::scrolled::{Cursor, ScrolledText};
-use super::state::State;
+use super::prelude::*;
 use super::update;
 use crate::answer::{
     self,
@@ -22,7 +19,6 @@ use crate::answer::{
     sessions::{Entry, Story},
 };
 use crate::view::{self, Exchange, Past, Session};
-use cerebro_core::operation::Operation;
 
 /// How many sessions one answer has.
 const PAGE: usize = 50;

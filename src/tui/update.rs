@@ -1,17 +1,16 @@
 //! Changes the state for each message, and returns the commands that follow. Pure.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use serde_json::{Value, json};
+use crossterm::event::{KeyEventKind, KeyModifiers};
+use serde_json::Value;
 
-use super::asks::Slot;
 use super::input::Input;
-use super::scrolled::{Cursor, Scroll};
-use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
+use super::prelude::*;
+use super::scrolled::Scroll;
+use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, Then};
 use super::{dashboard, distil, graph, live, memories, sessions, works};
 use crate::answer::{self, Ask, memories::Saved, of};
 use crate::daemon::client::Refusal;
 use cerebro_core::code::Code;
-use cerebro_core::operation::Operation;
 
 /// Ticks from a change by another client until the data is read again.
 const SETTLE_TICKS: u64 = 2;

@@ -7,6 +7,7 @@ mod question;
 mod vitals;
 mod work;
 
+use indicatif::HumanCount;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -377,15 +378,7 @@ pub fn lag(median: u64, most: u64) -> String {
 
 /// A count with a comma between thousands.
 pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    HumanCount(number).to_string()
 }
 
 #[cfg(test)]

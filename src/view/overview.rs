@@ -52,7 +52,7 @@ impl Fact {
     }
 }
 
-/// The state of store, index and worker; of what is not counted yet, nothing.
+/// The state of store, index and worker. What is not counted yet is left out.
 pub fn facts(stats: Option<&Stats>) -> Vec<Fact> {
     let known = stats.is_some().then_some(true);
     let none = Stats::default();

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Session;
+use super::{Session, lines};
 use crate::answer::{
     Text,
     history::{self, Row, Whole},
@@ -65,12 +65,16 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Its outcome as a sign and as a word.
-    pub fn outcome(&self) -> (&'static str, &'static str) {
+    fn of(command: &history::Command) -> Self {
+        Self { line: command.line.line(), ok: command.ok }
+    }
+
+    /// Its outcome as a sign.
+    fn sign(&self) -> &'static str {
         match self.ok {
-            Some(true) => ("✓", "succeeded"),
-            Some(false) => ("✗", "failed"),
-            None => ("·", "unknown"),
+            Some(true) => "✓",
+            Some(false) => "✗",
+            None => "·",
         }
     }
 }
@@ -100,15 +104,14 @@ pub struct Exchange {
 impl Exchange {
     /// From the exchanges of a session.
     pub fn listed(exchange: &history::Exchange) -> Self {
-        let ran = |command: &history::Command| Ran { line: command.line.line(), ok: command.ok };
         Self {
             id: exchange.id.line(),
             seq: exchange.seq,
             title: exchange.title.line(),
             at: exchange.at.moment(),
-            files: exchange.files.iter().map(Text::line).collect(),
-            commands: exchange.commands.iter().map(ran).collect(),
-            errors: exchange.errors.iter().map(Text::line).collect(),
+            files: lines(&exchange.files),
+            commands: exchange.commands.iter().map(Ran::of).collect(),
+            errors: lines(&exchange.errors),
             withdrawn: exchange.withdrawn,
             ..Self::default()
         }
@@ -116,15 +119,14 @@ impl Exchange {
 
     /// From `mem_get_observation`.
     pub fn of(found: &Observation) -> Self {
-        let ran = |command: &history::Command| Ran { line: command.line.line(), ok: command.ok };
         Self {
             id: found.id.line(),
             seq: found.seq,
             title: found.title.line(),
             at: found.date.as_ref().and_then(Text::moment),
-            files: found.files.iter().map(Text::line).collect(),
-            commands: found.commands.iter().map(ran).collect(),
-            errors: found.errors.iter().map(Text::line).collect(),
+            files: lines(&found.files),
+            commands: found.commands.iter().map(Ran::of).collect(),
+            errors: lines(&found.errors),
             withdrawn: found.withdrawn,
             content: found.content.lines(),
             next: found.next_offset,
@@ -136,7 +138,7 @@ impl Exchange {
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let withdrawn = self.withdrawn.then(|| ("withdrawn", "a rewind took it back".to_owned()));
         let files = self.files.iter().map(|file| ("changed", file.clone()));
-        let commands = self.commands.iter().map(|ran| ("ran", format!("{} {}", ran.outcome().0, ran.line)));
+        let commands = self.commands.iter().map(|ran| ("ran", format!("{} {}", ran.sign(), ran.line)));
         let errors = self.errors.iter().map(|error| ("error", error.clone()));
         withdrawn.into_iter().chain(files).chain(commands).chain(errors).collect()
     }

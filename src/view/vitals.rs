@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-
 use super::{Fact, count, lag};
 use crate::answer::{
     Text,
@@ -32,6 +30,8 @@ pub fn vitals(health: &Health) -> Vec<Fact> {
     let several =
         |found: u64, noun: &str| format!("{} {noun}{}", count(found), if found == 1 { "" } else { "s" });
     let graph = format!("{}, {}", several(health.nodes, "node"), several(health.edges, "edge"));
+    let consolidated = health.last_consolidation.as_ref().and_then(Text::moment);
+    let consolidated = consolidated.map(|at| at.strftime("%Y-%m-%d %H:%M UTC").to_string());
     let mut facts = vec![
         Fact::new(None, "memories", format!("{} live of {}", count(health.live), count(health.total))),
         Fact::new(None, "kinds", listed(&health.kinds)),
@@ -39,7 +39,7 @@ pub fn vitals(health: &Health) -> Vec<Fact> {
         Fact::new(None, "strength", health.strength.as_ref().map(strength).unwrap_or_default()),
         Fact::new(None, "graph", graph),
         Fact::new(None, "documents", count(health.documents)),
-        Fact::new(None, "consolidated", day_of(health.last_consolidation.as_ref().and_then(Text::moment))),
+        Fact::new(None, "consolidated", consolidated.unwrap_or_else(|| "never".to_owned())),
         Fact::new(None, "due", count(health.due)).todo((health.due > 0).then_some(DUE)),
         ill("expired", health.expired, EXPIRED),
         ill("flagged", health.flagged, FLAGGED),
@@ -73,11 +73,6 @@ pub fn vitals(health: &Health) -> Vec<Fact> {
 /// Only the bad ones, for a small space.
 pub fn problems(health: &Health) -> impl Iterator<Item = Fact> {
     vitals(health).into_iter().filter(|fact| fact.well == Some(false))
-}
-
-/// The day of the last consolidation.
-fn day_of(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "never".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
 fn listed(figures: &BTreeMap<String, u64>) -> String {

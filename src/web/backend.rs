@@ -80,11 +80,6 @@ impl Backend {
         Self(Arc::new(Inner { daemon, counted: Mutex::default(), turn: Turn::default() }))
     }
 
-    /// Calls an operation of the daemon.
-    pub(super) async fn ask(&self, operation: Operation, arguments: Value) -> Result<Value, Failure> {
-        Ok(self.0.daemon.call(operation, arguments).await?)
-    }
-
     /// Calls an operation of the daemon and reads its answer.
     pub(super) async fn read<O: Ask>(&self, operation: O, arguments: Value) -> Result<O::Answer, Failure> {
         Ok(self.0.daemon.ask(operation, arguments).await?.into_answer())
@@ -92,9 +87,9 @@ impl Backend {
 
     /// Calls an operation that changes something, and counts again in the background.
     pub(super) async fn change(&self, operation: Operation, arguments: Value) -> Result<Value, Failure> {
-        let changed = self.ask(operation, arguments).await;
+        let changed = self.0.daemon.call(operation, arguments).await;
         self.count_soon();
-        changed
+        Ok(changed?)
     }
 
     /// Like [`Self::change`], and reads the answer.

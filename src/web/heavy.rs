@@ -14,10 +14,7 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 
 static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Runs slow work on a thread of its own, a few at a time.
-///
-/// # Errors
-/// If there is no turn in time, or the work fails.
+/// Runs slow work on a thread of its own, a few at a time. Fails if there is no turn in time, or the work fails.
 pub(super) async fn done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
     let busy = || {
         let words = "Other long texts are being processed. Try again in a minute.";

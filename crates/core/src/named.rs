@@ -15,7 +15,7 @@ macro_rules! named {
             pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
 
             /// The stored and published name.
-            pub fn as_str(self) -> &'static str {
+            pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
 

@@ -4,21 +4,16 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
-use serde_json::{Value, json};
 
-use super::{CommandContext, Outcome, daemon, some_of};
-use crate::answer::{Received, backup::Made, history::Forgotten, of};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, bytes, shown};
+use super::prelude::*;
+use super::{daemon, some_of};
+use crate::answer::{backup::Made, history::Forgotten};
 use crate::config::Config;
 use crate::daemon::lock::{Lock, LockError, Use};
 use crate::home::Home;
 use cerebro_core::domain::{MemoryId, Timestamp};
-use cerebro_core::text;
-use cerebro_service::backup::{self, BackupError, FileError, Kept, RestoreRequest};
+use cerebro_service::backup::{self, Kept, RestoreRequest};
 
 /// How often the progress of a backup is polled.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -101,7 +96,7 @@ pub fn is_file(given: &str) -> bool {
     given.contains('/') || path.extension().is_some()
 }
 
-pub async fn run(context: &CommandContext, args: BackupArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: BackupArgs) -> Result<()> {
     match args.command {
         None => back_up(context, args.now).await,
         Some(BackupCommand::Verify(args)) => verify(context, &located(context, args.file)?),
@@ -110,12 +105,11 @@ pub async fn run(context: &CommandContext, args: BackupArgs) -> Result<Outcome> 
     }
 }
 
-async fn back_up(context: &CommandContext, args: NowArgs) -> Result<Outcome> {
+async fn back_up(context: &CommandContext, args: NowArgs) -> Result<()> {
     let dir = folder(context, args.to)?;
-    let request = Request::new(of::Backup)
-        .with("dir", dir.display().to_string())
-        .with("keep", args.keep)
-        .with("verify", args.verify);
+    let request = Request::new(of::Backup).given(json!({
+        "dir": dir.display().to_string(), "keep": args.keep, "verify": args.verify,
+    }));
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let made = with_progress(context, &daemon, request).await?;
     context.output.json(made.raw())?;
@@ -128,7 +122,7 @@ async fn back_up(context: &CommandContext, args: NowArgs) -> Result<Outcome> {
     for old in &made.removed {
         context.output.note(&format!("removed {}", shown(old)));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Asks for a backup and shows how far it is.
@@ -191,7 +185,7 @@ fn size_bar(context: &CommandContext, file: &Path, words: &str) -> ProgressBar {
     bar
 }
 
-fn verify(context: &CommandContext, file: &Path) -> Result<Outcome> {
+fn verify(context: &CommandContext, file: &Path) -> Result<()> {
     check_readable(file)?;
     let bar = size_bar(context, file, "reading");
     let (head, end) = backup::verify(file, |bytes| bar.set_position(bytes))?;
@@ -211,14 +205,13 @@ fn verify(context: &CommandContext, file: &Path) -> Result<Outcome> {
         ("script", bytes(end.bytes)),
     ];
     facts.extend(end.rows.iter().map(|(table, rows)| (table.as_str(), rows.to_string())));
-    context.output.facts(&facts)?;
-    Ok(Outcome::Done)
+    context.output.facts(&facts)
 }
 
 const COLUMNS: &[(&str, Layout)] =
     &[("made", Layout::Moment), ("size", Layout::Fixed), ("file", Layout::Flexible)];
 
-fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
+fn list(context: &CommandContext, args: ListArgs) -> Result<()> {
     let is_elsewhere = args.to.is_some();
     let dir = folder(context, args.to)?;
     let kept = backup::kept(&dir, context.home()?.root())?;
@@ -237,12 +230,11 @@ fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     for kept in &kept {
         table.add(vec![kept.head.at.to_string(), bytes(kept.bytes), name(&kept.path)]);
     }
-    context.output.table(&table, &format!("{} holds no backup of this home", dir.display()))?;
-    Ok(Outcome::Done)
+    context.output.table(&table, &format!("{} holds no backup of this home", dir.display()))
 }
 
 /// Restores a home's memory from a backup. This process owns the home meanwhile.
-pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> Result<Outcome> {
+pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> Result<()> {
     let file = located(context, args.file)?;
     // Before anything is stopped for it.
     check_readable(&file)?;
@@ -307,7 +299,7 @@ pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> Result<
     if !words.is_empty() {
         context.output.note(&format!("forgotten since the backup, and gone again: {words}"));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Names memories whose text was corrected or deleted after the backup and is now back.
@@ -340,17 +332,5 @@ async fn own(home: &Home) -> Result<Lock> {
             Err(LockError::Held { .. }) if attempts > 0 => {}
             taken => return taken.map_err(Error::user),
         }
-    }
-}
-
-impl From<FileError> for Error {
-    fn from(error: FileError) -> Self {
-        Self::user(error)
-    }
-}
-
-impl From<BackupError> for Error {
-    fn from(error: BackupError) -> Self {
-        Self::user(error)
     }
 }

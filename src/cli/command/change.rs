@@ -2,22 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use serde_json::{Value, json};
-
+use super::prelude::*;
 use super::remains::Remains;
 use super::selection::{self, Chosen, Conditions};
-use super::{CommandContext, Outcome, backup, save, some_of, suggest};
-use crate::answer::{
-    Ask, Received, Text,
-    memories::{Changed, Deleted},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
+use super::{backup, save, some_of};
+use crate::answer::memories::{Changed, Deleted};
 use crate::edits;
 use crate::home::Home;
-use cerebro_core::text;
 
 /// How many memories are shown before they are deleted.
 const PREVIEW: usize = 10;
@@ -92,7 +83,7 @@ pub struct DeleteArgs {
 }
 
 /// Applies the operation to each memory.
-pub async fn run<O>(context: &CommandContext, args: ManyArgs, operation: O) -> Result<Outcome>
+pub async fn run<O>(context: &CommandContext, args: ManyArgs, operation: O) -> Result<()>
 where
     O: Ask<Answer = Changed> + Copy,
 {
@@ -105,13 +96,11 @@ where
         context.output.outcome(id.raw(), outcome.raw(), &detail)?;
         save::print_noted(context, noted.as_ref());
     }
-    fault.map_or(Ok(Outcome::Done), Err)
+    fault.map_or(Ok(()), Err)
 }
 
-/// Asks for each memory until one fails. Returns the answers before that, and the failure.
-///
-/// # Errors
-/// The failure, when nothing was done before it.
+/// Asks for each memory until one fails. Returns the answers before that, and the failure. It fails itself only if nothing
+/// was done before.
 async fn each<O: Ask>(
     context: &CommandContext,
     daemon: &Daemon,
@@ -153,7 +142,7 @@ async fn whole_ids(daemon: &Daemon, given: &[String], hint: Option<&str>) -> Res
     Ok(ids)
 }
 
-pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
+pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<()> {
     if args.all_projects && args.conditions.is_empty() {
         return Err(Error::usage("`--all-projects` alone would delete every memory")
             .hint("add a condition, or use `cerebro uninstall --memory`, which destroys the whole memory"));
@@ -170,37 +159,34 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
             let suggestions = suggest::for_unknown(&daemon, project, kind).await?;
             return nothing_chosen(context, &suggestions);
         }
-        if !args.yes && !agreed(context, &chosen, args.hard)? {
-            context.output.note("nothing was deleted");
-            return Ok(Outcome::Short);
-        }
+        agree(context, args.yes, &chosen, args.hard)?;
         chosen.ids()
     } else {
         let ids = whole_ids(&daemon, &args.ids, None).await?;
         let which = if let [id] = ids.as_slice() { format!("memory {id}") } else { counted(&ids) };
         let question = format!("Remove {which} with all revisions for good?");
-        if args.hard && !args.yes && !context.output.confirm(&question)? {
-            context.output.note("nothing was removed");
-            return Ok(Outcome::Short);
-        }
+        context.output.agree(args.yes || !args.hard, &question, "nothing was removed")?;
         ids
     };
     delete_each(context, &home, &daemon, &ids, args.hard).await
 }
 
-fn nothing_chosen(context: &CommandContext, suggestions: &[String]) -> Result<Outcome> {
+fn nothing_chosen(context: &CommandContext, suggestions: &[String]) -> Result<()> {
     context.output.json(&json!({ "memories": [] }))?;
     context.output.note("no memory meets these conditions");
     context.output.notes(suggestions);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn counted(ids: &[String]) -> String {
     text::counted(ids.len(), "memory")
 }
 
-/// Shows what would be deleted, and asks for confirmation.
-pub fn agreed(context: &CommandContext, chosen: &Chosen, hard: bool) -> Result<bool> {
+/// Shows what would be deleted and asks for a yes, unless `yes` was given.
+pub fn agree(context: &CommandContext, yes: bool, chosen: &Chosen, hard: bool) -> Result<()> {
+    if yes {
+        return Ok(());
+    }
     let count = chosen.memories.len();
     for memory in chosen.memories.iter().take(PREVIEW) {
         context.output.note(&format!("  {}  {}  {}", memory.id.raw(), memory.kind.raw(), memory.title.raw()));
@@ -214,7 +200,7 @@ pub fn agreed(context: &CommandContext, chosen: &Chosen, hard: bool) -> Result<b
     let what = text::counted(count, "memory");
     let question =
         if hard { format!("Remove {what} with all revisions for good?") } else { format!("Delete {what}?") };
-    context.output.confirm(&question)
+    context.output.agree(false, &question, "nothing was deleted")
 }
 
 /// Deletes each memory, and reports copies that remain elsewhere.
@@ -224,16 +210,18 @@ pub async fn delete_each(
     daemon: &Daemon,
     ids: &[String],
     hard: bool,
-) -> Result<Outcome> {
+) -> Result<()> {
     let edits = if hard { edits_of(home, ids) } else { Vec::new() };
     let (deleted, fault) = each(context, daemon, ids, || Request::new(of::Delete).with("hard", hard)).await?;
     if hard {
-        let exchanges = past_exchanges(daemon).await;
+        // A purge of memories does not remove the exchanges of past sessions.
+        let past = daemon.read(Request::new(of::HistoryStatus)).await;
+        let exchanges = past.map_or(0, |status| status.exchanges);
         report_purged(context, home, ids.len(), &deleted, edits, exchanges)?;
     } else {
         report_deleted(context, ids.len(), &deleted)?;
     }
-    fault.map_or(Ok(Outcome::Done), Err)
+    fault.map_or(Ok(()), Err)
 }
 
 /// Says what was deleted, and which archived memories still say the same.
@@ -300,11 +288,6 @@ fn others<'a>(
 ) -> impl Iterator<Item = &'a str> {
     let ids = deleted.iter().flat_map(move |one| named(one)).map(Text::raw);
     ids.filter(move |id| deleted.iter().all(|deleted| deleted.id.raw() != *id))
-}
-
-/// How many exchanges of past sessions are stored, because a purge of memories does not remove them; 0 if unknown.
-async fn past_exchanges(daemon: &Daemon) -> u64 {
-    daemon.read(Request::new(of::HistoryStatus)).await.map_or(0, |status| status.exchanges)
 }
 
 /// The unsaved edits of these memories; none if the folder cannot be read.

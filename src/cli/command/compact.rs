@@ -2,24 +2,10 @@
 
 use std::time::Duration;
 
-use clap::Args;
-
+use super::prelude::*;
 use super::remains::Remains;
-use super::{CommandContext, Outcome};
-use crate::answer::of;
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
 
-/// Remove the last bytes of purged memories from the disk
-///
-/// `cerebro delete --hard` removes a text from the database and the index at once, but the database's files keep its
-/// bytes until they are rewritten. This command rewrites them now and frees the space. Agents can go on working. It
-/// does not change backups, exports, trials, unsaved edits and databases that a restore put aside; it names those of
-/// this home.
-#[derive(Debug, Args)]
-pub struct CompactArgs {}
-
-pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext) -> Result<()> {
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
     let bar = context.output.progress(None, "{spinner} rewriting the database's files, {elapsed}");
@@ -32,5 +18,5 @@ pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
     context.output.json(&answer)?;
     context.output.note("the database's files now hold nothing but what is in the database");
     remains.print(context);
-    Ok(Outcome::Done)
+    Ok(())
 }

@@ -1,17 +1,7 @@
 //! `cerebro consolidate`: plans what may be merged or archived, carries it out, and undoes it.
 
-use clap::Args;
-
-use super::{CommandContext, Outcome};
-use crate::answer::{
-    Ask,
-    consolidation::{Cycle, Report, Step},
-    of,
-};
-use crate::cli::daemon_client::Request;
-use crate::cli::error::Result;
-use crate::cli::table::{Column, Layout, Table, shown};
-use cerebro_core::text;
+use super::prelude::*;
+use crate::answer::consolidation::{Cycle, Report, Step};
 
 /// Plan what to merge or archive, carry a plan out, or undo it
 ///
@@ -61,7 +51,7 @@ const LOG: &[Column<Cycle>] = &[
     ("left", Layout::Count, |cycle| shown(&cycle.left)),
 ];
 
-pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<()> {
     let nothing = "there is nothing to merge or archive";
     match (args.apply, args.undo, args.log) {
         (Some(id), ..) => report(context, request(of::CycleApply, id), nothing).await,
@@ -71,25 +61,23 @@ pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outc
     }
 }
 
-/// A request about the plan with an id; without one, about the plan that is meant by itself.
+/// A request about the plan with an id; without an id, the daemon chooses the plan.
 fn request<O>(operation: O, id: Option<String>) -> Request<O> {
     Request::new(operation).with("id", id)
 }
 
-async fn report<O>(context: &CommandContext, request: Request<O>, nothing: &str) -> Result<Outcome>
+async fn report<O>(context: &CommandContext, request: Request<O>, nothing: &str) -> Result<()>
 where
     O: Ask<Answer = Report>,
 {
     let answer = context.answer_patiently(request).await?;
-    show(context, &answer, nothing)?;
-    Ok(Outcome::Done)
+    show(context, &answer, nothing)
 }
 
-async fn log(context: &CommandContext, request: Request<of::CycleLog>, nothing: &str) -> Result<Outcome> {
+async fn log(context: &CommandContext, request: Request<of::CycleLog>, nothing: &str) -> Result<()> {
     let answer = context.answer_patiently(request).await?;
     if let Some(one) = &answer.one {
-        show(context, one, nothing)?;
-        return Ok(Outcome::Done);
+        return show(context, one, nothing);
     }
     let table = Table::of(LOG, answer.cycles.as_deref().unwrap_or_default());
     context.output.table(&table, "no plans yet; `cerebro consolidate` makes one")?;
@@ -101,7 +89,7 @@ async fn log(context: &CommandContext, request: Request<of::CycleLog>, nothing: 
              `consolidate` is \"apply\", no night makes another plan until then"
         ));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn show(context: &CommandContext, report: &Report, nothing: &str) -> Result<()> {

@@ -5,25 +5,21 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clap::{Args, Subcommand};
-use serde_json::json;
-
+use super::prelude::*;
 use super::serve::HttpArgs;
-use super::{CommandContext, Outcome, setup::autostart};
-use crate::answer::{Received, daemon::Status, of};
+use super::setup::autostart;
+use crate::answer::daemon::Status;
 use crate::app::App;
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{duration, shown};
+use crate::cli::table::duration;
 use crate::config::{Config, ConfigError, unless_zero};
 use crate::daemon::spawn::MISCONFIGURED;
 use crate::home::Home;
+use crate::platform::if_there;
 use crate::{
     daemon::{self, Options, RunError, lock},
     platform,
 };
 use cerebro_core::redact;
-use cerebro_core::text;
 
 /// How long a daemon may take to finish its calls and close its store.
 const STOP_MAX: Duration = Duration::from_secs(50);
@@ -83,12 +79,11 @@ pub struct RunArgs {
 }
 
 /// Runs the daemon until it is stopped or idle.
-pub async fn serve(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
+pub async fn serve(context: &CommandContext, args: RunArgs) -> Result<()> {
     // The log's last line is what a client shows when its daemon does not come up.
-    let ended = run_daemon(context, &args)
+    run_daemon(context, &args)
         .await
-        .map_err(|error| Error::user(text::one_line(&error.to_string())).with_exit_code(error.exit_code()));
-    ended.map(|()| Outcome::Done)
+        .map_err(|error| Error::user(text::one_line(&error.to_string())).with_exit_code(error.exit_code()))
 }
 
 async fn run_daemon(context: &CommandContext, args: &RunArgs) -> Result<()> {
@@ -121,7 +116,7 @@ async fn run_daemon(context: &CommandContext, args: &RunArgs) -> Result<()> {
     run.map_err(|error: RunError| Error::user(&error).with_exit_code(error.exit_code()))
 }
 
-pub async fn run(context: &CommandContext, command: DaemonCommand) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, command: DaemonCommand) -> Result<()> {
     let home = match command {
         DaemonCommand::Install(args) => return autostart::install(context, &args).await,
         DaemonCommand::Uninstall(args) => return autostart::uninstall(context, &args).await,
@@ -142,24 +137,24 @@ pub async fn run(context: &CommandContext, command: DaemonCommand) -> Result<Out
     }
 }
 
-async fn start(context: &CommandContext, home: &Home) -> Result<Outcome> {
+async fn start(context: &CommandContext, home: &Home) -> Result<()> {
     let status = Daemon::reach(home).await?.read(Request::new(of::Status)).await?;
     show_status(context, &status)
 }
 
-async fn status(context: &CommandContext, home: &Home) -> Result<Outcome> {
+async fn status(context: &CommandContext, home: &Home) -> Result<()> {
     let Some(daemon) = Daemon::running(home).await? else {
         context.output.json(&json!({ "running": false }))?;
         context
             .output
             .note("no daemon is running; the first call of an agent or `cerebro daemon start` starts it");
-        return Ok(Outcome::Short);
+        return Err(Error::reported());
     };
     let status = daemon.read(Request::new(of::Status)).await?;
     show_status(context, &status)
 }
 
-fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<Outcome> {
+fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()> {
     // The command that asks is connected too, and gone when this is read.
     let clients = status.clients.saturating_sub(1);
     let mut raw = status.raw().clone();
@@ -187,19 +182,18 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<Ou
         ),
         ("events missing", shown(&journal.map(|journal| journal.missed).filter(|missed| *missed > 0))),
         ("damaged keys", shown(&journal.and_then(|journal| journal.damaged_keys.as_ref()))),
-    ])?;
-    Ok(Outcome::Done)
+    ])
 }
 
-async fn stop(context: &CommandContext, home: &Home) -> Result<Outcome> {
+async fn stop(context: &CommandContext, home: &Home) -> Result<()> {
     let Some(pid) = dismiss(home).await? else {
         context.output.json(&json!({ "running": false, "stopped": false }))?;
         context.output.note("no daemon was running");
-        return Ok(Outcome::Done);
+        return Ok(());
     };
     context.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))?;
     context.output.note(&format!("the daemon (process {pid}) has stopped"));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Asks the daemon to finish its calls and end. Returns its process id; `None` if none was running.
@@ -233,25 +227,25 @@ async fn wait_until(bound: Duration, mut came: impl FnMut() -> bool) -> bool {
     true
 }
 
-async fn logs(context: &CommandContext, path: &Path, args: &LogsArgs) -> Result<Outcome> {
+async fn logs(context: &CommandContext, path: &Path, args: &LogsArgs) -> Result<()> {
     let size = std::fs::metadata(path).map_or(0, |found| found.len());
     let from = size.saturating_sub(LOG_BYTES_MAX);
     let bytes = read_from(path, from)?;
     let text = String::from_utf8_lossy(&bytes);
     let lines = last_lines(&text, args.lines);
     if context.output.json(&json!({ "file": path.display().to_string(), "lines": lines }))? {
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     if lines.is_empty() {
         context.output.note(&format!("{} holds nothing", path.display()));
     } else {
         context.output.text(&lines.join("\n"))?;
     }
-    if args.follow { follow(context, path, from + bytes.len() as u64).await } else { Ok(Outcome::Done) }
+    if args.follow { follow(context, path, from + bytes.len() as u64).await } else { Ok(()) }
 }
 
 /// Prints complete lines as they are added to the log, until the process is ended.
-async fn follow(context: &CommandContext, path: &Path, mut shown_to: u64) -> Result<Outcome> {
+async fn follow(context: &CommandContext, path: &Path, mut shown_to: u64) -> Result<()> {
     loop {
         tokio::time::sleep(LOG_POLL).await;
         if std::fs::metadata(path).is_ok_and(|found| found.len() < shown_to) {
@@ -277,10 +271,8 @@ fn read_from(path: &Path, from: u64) -> Result<Vec<u8>> {
         file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    match read() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(|error| Error::file("read", path, &error)),
-    }
+    let read = if_there(read()).map(Option::unwrap_or_default);
+    read.map_err(|error| Error::file("read", path, &error))
 }
 
 fn last_lines(text: &str, count: usize) -> Vec<&str> {

@@ -3,20 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
-
-use super::{CommandContext, Outcome, handbook, name_of, suggest, within};
-use crate::answer::{
-    Ask, Received,
-    distil::{Candidate, Decided, PlannedSession, Proposals},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, shown};
+use super::handbook;
+use super::prelude::*;
+use crate::answer::distil::{Candidate, Decided, PlannedSession, Proposals};
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
-use cerebro_core::text;
 
 /// What to do with what was distilled.
 #[derive(Debug, Subcommand)]
@@ -108,7 +98,7 @@ const CANDIDATES: &[Column<Candidate>] = &[
     ("text", Layout::Flexible, |one| shown(&one.text)),
 ];
 
-pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<()> {
     match command {
         DistilCommand::Status => status(context).await,
         DistilCommand::Run(args) => distil(context, args).await,
@@ -125,7 +115,7 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
     }
 }
 
-async fn status(context: &CommandContext) -> Result<Outcome> {
+async fn status(context: &CommandContext) -> Result<()> {
     let answer = context.answer(Request::new(of::DistilStatus)).await?;
     let counts = |counts: &BTreeMap<String, u64>| {
         let counts = counts.iter().map(|(name, count)| format!("{count} {}", name.replace('_', " ")));
@@ -147,8 +137,7 @@ async fn status(context: &CommandContext) -> Result<Outcome> {
         ("claims and changes that did not pass the check", counts(&answer.dropped)),
         ("tokens today", spent(answer.tokens_today, answer.tokens_per_day)),
         ("requests today", spent(answer.requests_today, answer.requests_per_day)),
-    ])?;
-    Ok(Outcome::Done)
+    ])
 }
 
 /// An answer about a project; if it is empty and nothing is known of the project, with projects that may have been meant.
@@ -164,7 +153,7 @@ async fn read<O: Ask>(
     Ok((answer, suggestions))
 }
 
-async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
+async fn distil(context: &CommandContext, args: RunArgs) -> Result<()> {
     if args.dry_run {
         return plan(context, args).await;
     }
@@ -182,10 +171,10 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
             "{given_up} more: the model gave no usable answer before; `cerebro jobs` says why, `cerebro jobs retry` asks again"
         ));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-async fn plan(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
+async fn plan(context: &CommandContext, args: RunArgs) -> Result<()> {
     let project = args.project.as_deref();
     let request = Request::new(of::DistilPlan).with("project", project).with("limit", args.limit);
     let (answer, suggestions) = read(context, request, project, |answer| answer.sessions.is_empty()).await?;
@@ -196,15 +185,14 @@ async fn plan(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     context
         .output
         .note(&format!("about {tokens} tokens in {requests} requests; a session without tokens is not sent"));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
+async fn review(context: &CommandContext, args: ReviewArgs) -> Result<()> {
     let project = args.project.as_deref();
-    let request = Request::new(of::DistilReview)
-        .with("project", project)
-        .with("state", args.state.and_then(name_of))
-        .with("limit", args.limit);
+    let request = Request::new(of::DistilReview).given(json!({
+        "project": project, "state": args.state.and_then(name_of), "limit": args.limit,
+    }));
     let is_empty = |answer: &Proposals| answer.candidates.is_empty() && answer.arrangements.is_empty();
     let (answer, suggestions) = read(context, request, project, is_empty).await?;
     context.output.json(answer.raw())?;
@@ -214,11 +202,10 @@ async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
         let (id, handbook, title) = (shown(&one.id), shown(&one.handbook), shown(&one.title));
         table.add(vec![id, "arrangement".to_owned(), handbook, title, String::new()]);
     }
-    context.output.table(&table, "none to list")?;
-    Ok(Outcome::Done)
+    context.output.table(&table, "none to list")
 }
 
-async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
+async fn show(context: &CommandContext, args: OneArgs) -> Result<()> {
     let answer = of_proposal(context, &args.id, of::DistilShow).await?;
     if let Some(arrangement) = &answer.arrangement {
         return handbook::show(context, arrangement, &answer.raw()["arrangement"]);
@@ -226,7 +213,7 @@ async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     let candidate = answer.candidate.as_ref();
     let candidate = candidate.ok_or_else(|| Error::internal("the answer of the daemon has no candidate"))?;
     if context.output.json(&answer.raw()["candidate"])? {
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     context.output.facts(&[
         ("candidate", shown(&candidate.id)),
@@ -245,7 +232,7 @@ async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     for evidence in &candidate.evidence {
         context.output.text(&format!("{}: “{}”", evidence.id.raw(), evidence.quote.raw()))?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Asks about one candidate or arrangement.
@@ -260,7 +247,7 @@ async fn of_proposal<O: Ask>(
 }
 
 /// Looks all ids up, and decides on each in turn. The first that cannot be decided on ends it; those before are reported.
-async fn decide<O>(context: &CommandContext, args: ManyArgs, operation: O) -> Result<Outcome>
+async fn decide<O>(context: &CommandContext, args: ManyArgs, operation: O) -> Result<()>
 where
     O: Ask<Answer = Decided> + Copy,
 {
@@ -286,5 +273,5 @@ where
         let detail = format!(": {}{}", one.title.raw(), memory.unwrap_or_default());
         context.output.outcome(one.id.raw(), one.outcome.raw(), &detail)?;
     }
-    refused.map_or(Ok(Outcome::Done), Err)
+    refused.map_or(Ok(()), Err)
 }

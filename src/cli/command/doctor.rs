@@ -8,14 +8,9 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
-use serde_json::{Value, json};
-
-use super::{CommandContext, Outcome, trial};
-use crate::answer::{Received, Text, daemon::Status, of, upkeep, worker::Worker};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table, bytes, shown};
+use super::prelude::*;
+use super::trial;
+use crate::answer::{daemon::Status, upkeep, worker::Worker};
 use crate::config::Config;
 use crate::edits;
 use crate::home::{Home, user_home};
@@ -24,7 +19,6 @@ use crate::{
     platform,
 };
 use cerebro_core::domain::Timestamp;
-use cerebro_core::text;
 use cerebro_durable as durable;
 use cerebro_service::backup;
 use cerebro_service::doctor::{CHECKS, Check, Health};
@@ -50,7 +44,7 @@ pub struct DoctorArgs {
     fix: bool,
 }
 
-pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<()> {
     let Some(root) = context.home.clone().or_else(|| user_home().map(|home| home.join(".cerebro"))) else {
         return print(
             context,
@@ -88,7 +82,7 @@ pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> 
     print(context, &checks)
 }
 
-fn print(context: &CommandContext, checks: &[Check]) -> Result<Outcome> {
+fn print(context: &CommandContext, checks: &[Check]) -> Result<()> {
     let well = checks.iter().all(|check| matches!(check.health, Health::Sound | Health::Repaired));
     let rows: Vec<Value> = checks
         .iter()
@@ -100,7 +94,7 @@ fn print(context: &CommandContext, checks: &[Check]) -> Result<Outcome> {
         table.add(vec![check.name.to_owned(), check.health.as_str().to_owned(), check.words.clone()]);
     }
     context.output.table(&table, "nothing was checked")?;
-    Ok(if well { Outcome::Done } else { Outcome::Short })
+    done_if(well)
 }
 
 const COLUMNS: &[(&str, Layout)] =

@@ -2,15 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
-use super::{CommandContext, Outcome};
-use crate::answer::{
-    Ask,
-    listeners::{Closed, Status},
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
+use super::prelude::*;
+use crate::answer::listeners::{Closed, Status};
 use crate::platform;
 
 /// How often the command checks whether the endpoint is still open.
@@ -43,7 +36,7 @@ where
         context: &CommandContext,
         open: Request<O>,
         facts: impl Fn(&O::Answer) -> Vec<(&'static str, String)>,
-    ) -> Result<Outcome> {
+    ) -> Result<()> {
         self.hold_and(context, open, facts, |_| None, |_| {}).await
     }
 
@@ -56,7 +49,7 @@ where
         facts: impl Fn(&O::Answer) -> Vec<(&'static str, String)>,
         shared: impl FnOnce(&O::Answer) -> Option<&'static str>,
         then: impl FnOnce(&O::Answer),
-    ) -> Result<Outcome> {
+    ) -> Result<()> {
         // Before it opens, so that no signal falls between.
         let end = platform::termination().map_err(Error::internal)?;
         let daemon = Daemon::reach(&context.home()?).await?;
@@ -67,20 +60,19 @@ where
         context.output.note(shared.unwrap_or(self.open));
         then(&access);
         if shared.is_some() {
-            return Ok(Outcome::Done);
+            return Ok(());
         }
-        let outcome = tokio::select! {
+        tokio::select! {
             () = end => {
                 // It ends with the connection anyway; so it is gone when the command is.
                 daemon.read(Request::new(self.close)).await?;
-                Outcome::Done
+                Ok(())
             }
             is_meant = self.gone(&daemon) => {
                 context.output.note(if is_meant { self.ended } else { "it is closed: the daemon has stopped" });
-                if is_meant { Outcome::Done } else { Outcome::Short }
+                done_if(is_meant)
             }
-        };
-        Ok(outcome)
+        }
     }
 
     /// Waits until the endpoint is closed. Returns whether it was closed by request; otherwise the daemon is gone.
@@ -96,13 +88,13 @@ where
     }
 
     /// Closes the one that another command opened.
-    pub async fn stop(&self, context: &CommandContext) -> Result<Outcome> {
+    pub async fn stop(&self, context: &CommandContext) -> Result<()> {
         let closed = match Daemon::running(&context.home()?).await? {
             None => false,
             Some(daemon) => daemon.read(Request::new(self.close)).await?.closed,
         };
         context.output.json(&json!({ "closed": closed }))?;
         context.output.note(if closed { self.closed } else { self.none });
-        Ok(Outcome::Done)
+        Ok(())
     }
 }

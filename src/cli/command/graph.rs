@@ -2,17 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Args, Subcommand, ValueEnum};
-
-use super::{CommandContext, Outcome, within};
-use crate::answer::{
-    graph::{self, Graph, Node, Relation},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
-use crate::cli::table::{Column, Layout, Table, shown};
-use cerebro_core::text;
+use super::prelude::*;
+use crate::answer::graph::{self, Graph, Node, Relation};
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX};
 
 /// Longest title in a drawing, in characters.
@@ -78,11 +69,10 @@ const MEMORIES: &[Column<graph::About>] = &[
     ("title", Layout::Flexible, |about| shown(&about.row.title)),
 ];
 
-async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
-    let request = Request::new(of::Entity)
-        .with("name", args.name.as_str())
-        .with("project", args.project)
-        .with("limit", args.limit);
+async fn entity(context: &CommandContext, args: EntityArgs) -> Result<()> {
+    let request = Request::new(of::Entity).given(json!({
+        "name": args.name, "project": args.project, "limit": args.limit,
+    }));
     let answer = context.answer(request).await?;
     let table = Table::of(MEMORIES, &answer.memories);
     let nothing = format!("nothing is known about `{}` in project {}", args.name, answer.project.raw());
@@ -98,10 +88,10 @@ async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
     if answer.truncated {
         context.output.note("there are more; see `--limit`");
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<()> {
     if let Some(About::Entity(args)) = args.about {
         return entity(context, args).await;
     }
@@ -123,7 +113,7 @@ pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
     if answer.truncated {
         context.output.note("there is more around it; see `--limit`");
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The title of a memory in a drawing.

@@ -2,22 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args};
-use serde_json::{Value, json};
+use clap::ArgGroup;
 
+use super::prelude::*;
 use super::setup::{SetupContext, show_changes};
-use super::{CommandContext, Outcome};
-use crate::answer::{
-    Received,
-    distil::{Arrangement, Decided, Operation, Skill},
-    of,
-};
-use crate::cli::daemon_client::Request;
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, shown};
+use crate::answer::distil::{Arrangement, Decided, Operation, Skill};
 use crate::setup::{Change, skill};
 use cerebro_core::domain::Run;
-use cerebro_core::text;
 
 /// Whose handbook.
 #[derive(Debug, Args)]
@@ -93,35 +84,33 @@ impl WhoseArgs {
     }
 }
 
-pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outcome> {
+pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<()> {
     if args.dry_run {
         let answer = context.answer(args.whose.request(of::DistilArrangePlan)).await?;
-        context.output.facts(&[
+        return context.output.facts(&[
             ("handbook", shown(&answer.handbook)),
             ("items", shown(&answer.items)),
             ("new", shown(&answer.new)),
             ("shown to the model", shown(&answer.shown)),
             ("tokens, about", shown(&answer.tokens)),
-        ])?;
-        return Ok(Outcome::Done);
+        ]);
     }
     let answer = context.answer(args.whose.request(of::DistilArrange)).await?;
     let owner = answer.handbook.raw();
     context
         .output
         .note(&format!("the handbook of {owner} is queued; `cerebro distil review` will show the proposal"));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Says which arrangement was undone.
-pub fn undone(context: &CommandContext, answer: &Received<Decided>) -> Result<Outcome> {
+pub fn undone(context: &CommandContext, answer: &Received<Decided>) -> Result<()> {
     context.output.json(answer.raw())?;
     let detail = format!(": {}", answer.title.raw());
-    context.output.outcome(answer.id.raw(), answer.outcome.raw(), &detail)?;
-    Ok(Outcome::Done)
+    context.output.outcome(answer.id.raw(), answer.outcome.raw(), &detail)
 }
 
-pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Outcome> {
+pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<()> {
     if args.save {
         let answer = context.answer(args.whose.request(of::DistilRender)).await?;
         if answer.memories.is_empty() {
@@ -133,7 +122,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
             let revision = format!(", revision {}", memory.revision);
             context.output.outcome(memory.id.raw(), &shown(&memory.topic_key), &revision)?;
         }
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let answer = context.answer(args.whose.request(of::DistilHandbook)).await?;
     match answer.rendered.first() {
@@ -142,7 +131,7 @@ pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Ou
             context.output.note("no claim was accepted yet; `cerebro distil review` lists those that wait");
         }
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// What an operation does, and whether it still can.
@@ -151,8 +140,8 @@ fn action(operation: &Operation) -> String {
     if operation.fits { action.to_owned() } else { format!("{action} (no longer applies)") }
 }
 
-/// An arrangement, with what each of its operations changes. `raw` is the same as it came.
-pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) -> Result<Outcome> {
+/// An arrangement, with what each of its operations changes. `raw` is the answer as it was received.
+pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) -> Result<()> {
     context.output.json(raw)?;
     context.output.facts(&[
         ("arrangement", shown(&arrangement.id)),
@@ -163,11 +152,10 @@ pub fn show(context: &CommandContext, arrangement: &Arrangement, raw: &Value) ->
         ("decided", context.output.moment(&arrangement.decided_at)),
     ])?;
     let operations = arrangement.operations.as_deref().unwrap_or_default();
-    context.output.table(&Table::of(OPERATIONS, operations), "nothing changes")?;
-    Ok(Outcome::Done)
+    context.output.table(&Table::of(OPERATIONS, operations), "nothing changes")
 }
 
-pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcome> {
+pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<()> {
     let run = Run::dry_if(args.dry_run);
     if let Some(names) = &args.remove {
         let setup = SetupContext::of(context)?;
@@ -193,8 +181,7 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
     if let Some(name) = &args.show {
         let draft = draft(name)?;
         context.output.json(&json!(draft))?;
-        context.output.text(draft.text.raw())?;
-        return Ok(Outcome::Done);
+        return context.output.text(draft.text.raw());
     }
     context.output.json(answer.raw())?;
     let table = Table::of(SKILLS, drafts);
@@ -203,7 +190,7 @@ pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcom
         let count = text::counted(drafts.len(), "draft");
         context.output.note(&format!("{count}; `--show NAME` shows one, `--install NAME AGENT` installs it"));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The file of a skill of an agent, by the two words of the command line.
@@ -222,11 +209,10 @@ fn print(
     changes: &[Change],
     edited: &[PathBuf],
     run: Run,
-) -> Result<Outcome> {
+) -> Result<()> {
     let notes: Vec<String> = edited
         .iter()
         .map(|path| format!("stays, since somebody changed it: {}", setup.short(path)))
         .collect();
-    show_changes(context, setup, changes, run, &notes, "no skill of Cerebro was installed")?;
-    Ok(Outcome::Done)
+    show_changes(context, setup, changes, run, &notes, "no skill of Cerebro was installed")
 }

@@ -1,11 +1,6 @@
 //! `cerebro health`: the health of the memory, and advice on bad figures.
 
-use clap::Args;
-
-use super::{CommandContext, Outcome, suggest};
-use crate::answer::of;
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
+use super::prelude::*;
 use crate::view;
 
 /// Show what is stale, due, flagged or alike, and what to do
@@ -20,7 +15,7 @@ pub struct HealthArgs {
     project: Option<String>,
 }
 
-pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<()> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let request = Request::new(of::Health).with("project", args.project.as_deref());
     let report = daemon.read(request).await?;
@@ -33,5 +28,5 @@ pub async fn run(context: &CommandContext, args: HealthArgs) -> Result<Outcome> 
         context.output.note(&format!("{name}: {todo}"));
     }
     context.output.notes(&suggestions);
-    Ok(Outcome::Done)
+    Ok(())
 }

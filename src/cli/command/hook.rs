@@ -4,13 +4,11 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use tokio::io::AsyncReadExt;
 
-use super::{CommandContext, Outcome};
-use crate::answer::{Ask, Received, Text, hooks::Hint, of};
-use crate::cli::error::Result;
+use super::prelude::*;
+use crate::answer::hooks::Hint;
 use crate::config::Config;
 use crate::daemon::client::{self, Autostart, CallError, Client};
 use crate::daemon::hello::{Hello, Role};
@@ -50,20 +48,20 @@ pub struct HookArgs {
     words: Vec<String>,
 }
 
-pub async fn run(context: &CommandContext, args: HookArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: HookArgs) -> Result<()> {
     // In a task of its own, so that a file system that does not answer cannot delay the deadline.
     let work = tokio::spawn(answer(context.home.clone(), args.words));
     if let Ok(Ok(Some(said))) = tokio::time::timeout(HOOK_TIME_MAX, work).await {
         // An agent that has gone needs no answer.
         let _ = context.output.write(&said);
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The hook's answer to the agent; `None` if there is none, or on any failure.
 async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     let [agent, name, ..] = words.as_slice() else { return None };
-    let agent = Agent::named(agent)?;
+    let agent = Agent::parse(agent)?;
     let folder = home.or_else(|| Some(user_home()?.join(".cerebro"))).filter(|folder| folder.is_dir());
     let home = folder.and_then(|folder| Home::open(Some(&folder)).ok());
     let config = home.as_ref().and_then(|home| Config::read(&home.config_file()).ok()).unwrap_or_default();

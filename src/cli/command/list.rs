@@ -1,21 +1,13 @@
 //! Lists: `list`, `prompts` and `events`.
 
-use clap::Args;
-use serde_json::{Value, json};
-
+use super::marks;
+use super::prelude::*;
 use super::selection::{Conditions, ProjectArgs};
-use super::{CommandContext, Outcome, marks, suggest, within};
 use crate::answer::{
-    Ask, Received, Text,
     memories::Row,
-    of,
     sessions::{Event, Events, Prompt, Prompts},
 };
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
-use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
-use cerebro_core::text;
 
 /// List memories, the newest first
 ///
@@ -90,7 +82,7 @@ const EVENTS: &[Column<Event>] = &[
     ("session", Layout::Spare, |event| shown(&event.session)),
 ];
 
-pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
+pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<()> {
     let ProjectArgs { project, all_projects } = args.of;
     let all = all_projects || (project.is_none() && args.conditions.is_of_any_project());
     let request = args
@@ -135,10 +127,10 @@ pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcom
     if let Some(cursor) = &answer.next_cursor {
         context.output.note(&format!("more: add --cursor {}", cursor.raw()));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
+pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<()> {
     let request = args.of.request(of::Prompts).with("limit", args.limit);
     let is_empty = |answer: &Prompts| answer.prompts.is_empty();
     let (answer, suggestions) =
@@ -150,10 +142,10 @@ pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outc
     };
     print(context, answer.raw(), &Table::of(PROMPTS, &answer.prompts), nothing)?;
     context.output.notes(&suggestions);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<Outcome> {
+pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<()> {
     let events = match (args.limit, args.after) {
         (Some(limit), Some(after)) => {
             let request = Request::new(of::Events).with("after", after).with("limit", limit);
@@ -202,10 +194,9 @@ pub async fn ask_of_project<O: Ask>(
 }
 
 /// Shows a list of an answer, or says that there is nothing.
-pub fn print(context: &CommandContext, answer: &Value, table: &Table, nothing: &str) -> Result<Outcome> {
+pub fn print(context: &CommandContext, answer: &Value, table: &Table, nothing: &str) -> Result<()> {
     context.output.json(answer)?;
-    context.output.table(table, nothing)?;
-    Ok(Outcome::Done)
+    context.output.table(table, nothing)
 }
 
 /// The name of a project in a list; what is personal belongs to none.

@@ -1,12 +1,10 @@
 //! `cerebro mcp`: the server that MCP clients start.
 
-use clap::Args;
 use tokio::runtime::Builder;
 
-use super::{CommandContext, Outcome, SERVING_THREADS, until_done, workers};
+use super::prelude::*;
+use super::{SERVING_THREADS, until_done, workers};
 use crate::app::App;
-use crate::cli::daemon_client::Daemon;
-use crate::cli::error::{Error, Result};
 use crate::config::Config;
 use crate::pump::{self, PumpError, PumpOptions};
 use cerebro_core::domain::Project;
@@ -26,10 +24,10 @@ pub struct McpArgs {
     standalone: bool,
 }
 
-pub fn run(context: &CommandContext, args: McpArgs) -> Result<Outcome> {
+pub fn run(context: &CommandContext, args: McpArgs) -> Result<()> {
     // Lines that are only passed on need not go from one thread to another.
     let threads = if args.standalone { workers(SERVING_THREADS) } else { Builder::new_current_thread() };
-    until_done(threads, async { pump(context, args).await.map(|()| Outcome::Done) })
+    until_done(threads, async { pump(context, args).await })
 }
 
 async fn pump(context: &CommandContext, args: McpArgs) -> Result<()> {

@@ -19,6 +19,7 @@ mod marks;
 mod mcp;
 mod model;
 mod portable;
+mod prelude;
 mod projects;
 mod prompt;
 mod read;
@@ -50,8 +51,8 @@ use clap::builder::TypedValueParser;
 use clap::{Subcommand, ValueEnum};
 use tokio::runtime::{Builder, Runtime};
 
+use super::CommandContext;
 use super::error::{Error, Result};
-use super::{CommandContext, Outcome};
 use crate::answer::of;
 use crate::daemon::WIND_DOWN;
 use crate::platform;
@@ -108,7 +109,13 @@ pub enum Command {
     Prompts(list::PromptsArgs),
     Events(list::EventsArgs),
     Backup(backup::BackupArgs),
-    Compact(compact::CompactArgs),
+    /// Remove the last bytes of purged memories from the disk
+    ///
+    /// `cerebro delete --hard` removes a text from the database and the index at once, but the database's files keep its
+    /// bytes until they are rewritten. This command rewrites them now and frees the space. Agents can go on working. It
+    /// does not change backups, exports, trials, unsaved edits and databases that a restore put aside; it names those of
+    /// this home.
+    Compact,
     Doctor(doctor::DoctorArgs),
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
@@ -155,8 +162,9 @@ pub enum Command {
     #[command(hide = true)]
     Man(setup::completions::ManArgs),
     Hook(hook::HookArgs),
+    /// Read documents from standard input and print their contents as JSON; `cerebro ingest` and the daemon run this
     #[command(hide = true)]
-    ReadDocument(documents::ReadArgs),
+    ReadDocument,
 }
 
 impl Command {
@@ -166,7 +174,7 @@ impl Command {
             // Agents show, or choke on, what their hooks say.
             Self::Hook(_) => "off",
             _ if self.is_daemon() => "info",
-            // It closes a database that it has for itself, of which the engine complains.
+            // It closes a database of its own, and the engine complains about that.
             Self::Restore(args) if args.backup().is_some() => "cerebro=warn,surrealdb=off",
             Self::Backup(args) if args.restored().is_some() => "cerebro=warn,surrealdb=off",
             _ => "warn",
@@ -183,7 +191,7 @@ impl Command {
         matches!(self, Self::Tui(_))
     }
 
-    pub(super) fn run(self, context: &CommandContext) -> Result<Outcome> {
+    pub(super) fn run(self, context: &CommandContext) -> Result<()> {
         match self {
             Self::Prompt(args) => prompt::run(context, &args),
             Self::Setup(args) => asking(setup::setup(context, args)),
@@ -217,7 +225,7 @@ impl Command {
                 Some(args) => serving(backup::restore(context, args)),
                 None => asking(backup::run(context, args)),
             },
-            Self::Compact(args) => asking(compact::run(context, args)),
+            Self::Compact => asking(compact::run(context)),
             Self::Pin(args) => asking(change::run(context, args, of::Pin)),
             Self::Unpin(args) => asking(change::run(context, args, of::Unpin)),
             Self::Archive(args) => asking(change::run(context, args, of::Archive)),
@@ -239,7 +247,7 @@ impl Command {
             Self::Distil(command) => asking(distil::run(context, command)),
             Self::Ingest(args) => asking(documents::ingest(context, args)),
             Self::Documents(command) => asking(documents::run(context, command)),
-            Self::ReadDocument(args) => documents::read(context, &args),
+            Self::ReadDocument => documents::read(),
             Self::Worker(args) => asking(worker::worker(context, args)),
             Self::Jobs(args) => asking(worker::jobs(context, args)),
             Self::Reindex(args) => asking(worker::reindex(context, args)),
@@ -251,7 +259,7 @@ impl Command {
 }
 
 /// Explains the program to a person who typed its name without a command.
-pub(super) fn welcome(context: &CommandContext) -> Result<Outcome> {
+pub(super) fn welcome(context: &CommandContext) -> Result<()> {
     setup::welcome::run(context)
 }
 
@@ -294,12 +302,12 @@ fn bounded_text(bytes: Vec<u8>, bytes_max: u64, name: &str) -> Result<String> {
 }
 
 /// Runs a client of the daemon.
-fn asking(work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+fn asking(work: impl Future<Output = Result<()>>) -> Result<()> {
     until_done(workers(ASKING_THREADS), work)
 }
 
 /// Runs work, and waits for nothing that remains of it: a read of standard input ends only when the client writes.
-fn until_done(threads: Builder, work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+fn until_done(threads: Builder, work: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = runtime(threads)?;
     let done = runtime.block_on(work);
     runtime.shutdown_background();
@@ -307,7 +315,7 @@ fn until_done(threads: Builder, work: impl Future<Output = Result<Outcome>>) -> 
 }
 
 /// Runs a server, and waits a little for its remaining tasks.
-fn serving(work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+fn serving(work: impl Future<Output = Result<()>>) -> Result<()> {
     let runtime = runtime(workers(SERVING_THREADS))?;
     let done = runtime.block_on(work);
     runtime.shutdown_timeout(WIND_DOWN);

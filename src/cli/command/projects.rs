@@ -1,14 +1,10 @@
 //! `cerebro projects`: lists, merges, renames and deletes projects.
 
-use clap::{Args, Subcommand};
-
 use super::list::{print, project_name};
-use super::{CommandContext, Outcome, change, selection, some_of, suggest};
-use crate::answer::{Text, of, projects::Project};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, shown};
-use cerebro_core::{domain, text};
+use super::prelude::*;
+use super::{change, selection, some_of};
+use crate::answer::projects::Project;
+use cerebro_core::domain;
 
 /// List, merge, rename or delete projects
 #[derive(Debug, Args)]
@@ -66,7 +62,7 @@ const PROJECTS: &[Column<Project>] = &[
     ("last", Layout::Ago, |one| shown(&one.last_at)),
 ];
 
-pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<()> {
     match args.action {
         None => list(context).await,
         Some(Action::Merge(args)) => merge(context, args).await,
@@ -75,25 +71,22 @@ pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome
     }
 }
 
-async fn list(context: &CommandContext) -> Result<Outcome> {
+async fn list(context: &CommandContext) -> Result<()> {
     let answer = context.ask(Request::new(of::Projects)).await?;
     let nothing = "no projects yet; the first memory that is saved in a folder makes its project";
     print(context, answer.raw(), &Table::of(PROJECTS, &answer.projects), nothing)
 }
 
-async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
+async fn merge(context: &CommandContext, args: MergeArgs) -> Result<()> {
     let MergeArgs { from, into, yes } = args;
     let question = format!("Make everything of project {from} belong to {into}? This cannot be undone.");
-    if !yes && !context.output.confirm(&question)? {
-        context.output.note("nothing was moved");
-        return Ok(Outcome::Short);
-    }
+    context.output.agree(yes, &question, "nothing was moved")?;
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     move_all(context, &daemon, &from, &into).await
 }
 
 /// Renames a project. The new name must be unused: two projects under one name could not be separated again.
-async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
+async fn rename(context: &CommandContext, args: RenameArgs) -> Result<()> {
     let [from, into] = [args.from, args.into].map(|name| domain::Project::stored(&name));
     if domain::Project::RESERVED.contains(&into.as_str()) {
         return Err(Error::user(format!("`{into}`: {}", domain::Project::RESERVED_WHY)));
@@ -115,7 +108,7 @@ async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
     move_all(context, &daemon, &from, &into).await
 }
 
-async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
+async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<()> {
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
     let request = Request::new(of::List).with("project", args.name.as_str());
@@ -134,14 +127,11 @@ async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
         };
         return Err(Error::user(said));
     }
-    if !args.yes && !change::agreed(context, &chosen, args.hard)? {
-        context.output.note("nothing was deleted");
-        return Ok(Outcome::Short);
-    }
+    change::agree(context, args.yes, &chosen, args.hard)?;
     change::delete_each(context, &home, &daemon, &chosen.ids(), args.hard).await
 }
 
-async fn move_all(context: &CommandContext, daemon: &Daemon, from: &str, into: &str) -> Result<Outcome> {
+async fn move_all(context: &CommandContext, daemon: &Daemon, from: &str, into: &str) -> Result<()> {
     let request = Request::new(of::MergeProjects).with("from", from).with("into", into);
     let merged = daemon.read(request).await?;
     context.output.json(merged.raw())?;
@@ -162,7 +152,7 @@ async fn move_all(context: &CommandContext, daemon: &Daemon, from: &str, into: &
             some_of(&again)
         ));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 #[cfg(test)]

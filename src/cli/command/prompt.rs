@@ -1,10 +1,6 @@
 //! `cerebro prompt`: the text for an agent's instructions.
 
-use clap::Args;
-use serde_json::json;
-
-use super::{CommandContext, Outcome};
-use crate::cli::error::Result;
+use super::prelude::*;
 use crate::setup::{GUIDE, INSTRUCTIONS};
 
 /// Print the instructions for agents: when to save, when to search
@@ -17,10 +13,10 @@ pub struct PromptArgs {
     full: bool,
 }
 
-pub fn run(context: &CommandContext, args: &PromptArgs) -> Result<Outcome> {
+pub fn run(context: &CommandContext, args: &PromptArgs) -> Result<()> {
     let text = if args.full { GUIDE } else { INSTRUCTIONS };
     if !context.output.json(&json!({ "text": text }))? {
         context.output.write(text)?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }

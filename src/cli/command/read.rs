@@ -1,23 +1,14 @@
 //! Reading: `get`, `timeline` and `context`.
 
-use clap::{Args, ValueEnum};
-use serde_json::json;
-
 use super::marks::print_marks;
-use super::{CommandContext, Outcome, name_of, suggest, within};
+use super::prelude::*;
 use crate::answer::{
-    Received, Text,
     observation::{Anchor, Observation},
-    of,
     sessions::{Marked, Timeline},
 };
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table, bytes, shown};
 use cerebro_core::domain::limits::{
     CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
 };
-use cerebro_core::text;
 
 /// Show whole memories, exchanges or passages of documents
 #[derive(Debug, Args)]
@@ -92,16 +83,14 @@ const ENTRIES: &[(&str, Layout)] = &[
     ("title", Layout::Flexible),
 ];
 
-pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
+pub async fn get(context: &CommandContext, args: GetArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut all = Vec::new();
     for id in &args.ids {
-        let request = Request::new(of::GetObservation)
-            .with("id", daemon.readable_id(id).await?)
-            .with("history", args.history)
-            .with("offset", args.offset)
-            .with("max_bytes", args.max_bytes.unwrap_or(GET_BYTES_MAX))
-            .with("as_of", args.as_of.as_deref());
+        let request = Request::new(of::GetObservation).given(json!({
+            "id": daemon.readable_id(id).await?, "history": args.history, "offset": args.offset,
+            "max_bytes": args.max_bytes.unwrap_or(GET_BYTES_MAX), "as_of": args.as_of,
+        }));
         all.push(daemon.read(request).await?);
     }
     // A single memory is an object, as in earlier versions; several are a list.
@@ -116,7 +105,7 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
         }
         show_whole(context, memory)?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Shows a memory with its revisions, if they were requested.
@@ -202,19 +191,18 @@ fn facts(found: &Observation, moment: impl Fn(&Option<Text>) -> String) -> Vec<(
     facts
 }
 
-pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Outcome> {
+pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let request = Request::new(of::Timeline)
-        .with("id", daemon.memory_id(&args.id).await?)
-        .with("before", args.before)
-        .with("after", args.after)
-        .with("within", name_of(args.within));
+    let request = Request::new(of::Timeline).given(json!({
+        "id": daemon.memory_id(&args.id).await?, "before": args.before, "after": args.after,
+        "within": name_of(args.within),
+    }));
     let found = daemon.read(request).await?;
     context.output.json(found.raw())?;
     context.output.table(&timeline_table(&found), "nothing happened")?;
     let all = found.before.iter().chain([&found.focus]).chain(&found.after);
     print_marks(context, all.map(|one| (&one.entry.id, &one.marks)));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn timeline_table(found: &Timeline) -> Table {
@@ -230,19 +218,17 @@ fn timeline_table(found: &Timeline) -> Table {
     table
 }
 
-pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outcome> {
-    let request = Request::new(of::Context)
-        .with("project", args.project.as_deref())
-        .with("scope", args.scope)
-        .with("limit", args.limit)
-        .with("max_bytes", args.max_bytes);
+pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<()> {
+    let request = Request::new(of::Context).given(json!({
+        "project": args.project, "scope": args.scope, "limit": args.limit, "max_bytes": args.max_bytes,
+    }));
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(request).await?;
     let suggestions = suggest::for_unknown(&daemon, args.project.as_deref(), None).await?;
     context.output.json(answer.raw())?;
     context.output.text(answer.text.raw())?;
     context.output.notes(&suggestions);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,17 +4,8 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-
-use super::{CommandContext, Outcome, suggest};
-use crate::answer::{
-    Received,
-    memories::{Gone, Saved},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::shown;
+use super::prelude::*;
+use crate::answer::memories::{Gone, Saved};
 use cerebro_core::domain::{ExchangeId, limits::CONTENT_BYTES_MAX};
 
 /// Save a memory
@@ -156,7 +147,7 @@ impl Fields {
     }
 }
 
-pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
+pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<()> {
     let SaveArgs { words, title, content, file, fields, revive, session } = args;
     let (title, content) = title_and_content(words, title, content, file.is_some())?;
     let content = match (content, file) {
@@ -164,11 +155,9 @@ pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
         (None, Some(file)) => read_content(&file)?,
         _ => read_content(Path::new("-"))?,
     };
-    let request = Request::new(of::Save)
-        .with("title", title)
-        .with("content", content)
-        .with("revive", revive)
-        .with("session_id", session);
+    let request = Request::new(of::Save).given(json!({
+        "title": title, "content": content, "revive": revive, "session_id": session,
+    }));
     let daemon = Daemon::reach(&context.home()?).await?;
     let kind = fields.kind.clone();
     // A type that no memory has yet may be misspelt; asked before, for afterwards this one has it.
@@ -183,7 +172,7 @@ pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
     print(context, &saved)
 }
 
-pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcome> {
+pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<()> {
     let content = match (args.content, args.file) {
         (Some(content), _) if content != "-" => Some(content),
         (Some(_), _) => Some(read_content(Path::new("-"))?),
@@ -191,14 +180,10 @@ pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcom
         (None, None) => None,
     };
     let daemon = Daemon::reach(&context.home()?).await?;
-    let request = Request::new(of::Update)
-        .with("id", daemon.memory_id(&args.id).await?)
-        .with("title", args.title)
-        .with("content", content)
-        .with("done", args.done)
-        .with("revive", args.revive)
-        .with("verified", args.verified)
-        .with("expected_revision", args.expected_revision);
+    let request = Request::new(of::Update).given(json!({
+        "id": daemon.memory_id(&args.id).await?, "title": args.title, "content": content, "done": args.done,
+        "revive": args.revive, "verified": args.verified, "expected_revision": args.expected_revision,
+    }));
     let updated = daemon.read(args.fields.add_to(request, &daemon).await?).await?;
     print(context, &updated)
 }
@@ -258,12 +243,12 @@ fn bounded(reader: impl Read) -> io::Result<String> {
 }
 
 /// Says what was written.
-fn print(context: &CommandContext, saved: &Received<Saved>) -> Result<Outcome> {
+fn print(context: &CommandContext, saved: &Received<Saved>) -> Result<()> {
     context.output.json(saved.raw())?;
     let place = format!(" (revision {}) in project {}", saved.revision, saved.project.raw());
     context.output.outcome(saved.id.raw(), saved.outcome.raw(), &place)?;
     print_details(context, saved);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Says what else there is to know about a write.

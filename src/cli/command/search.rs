@@ -1,19 +1,10 @@
 //! `cerebro search`: finds memories by words, names or questions.
 
-use clap::Args;
-
 use super::marks::print_marks;
-use super::{CommandContext, Outcome, suggest, within};
-use crate::answer::{
-    of,
-    search::{Found, Hint, Hit, Shares},
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
+use super::prelude::*;
+use crate::answer::search::{Found, Hint, Hit, Shares};
 use crate::cli::hits;
-use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::limits::LIMIT_MAX;
-use cerebro_core::text;
 
 /// Find memories by words, names or questions
 ///
@@ -96,24 +87,14 @@ const EXPLAINED: [(&str, Layout); 10] = [
     ("title", Layout::Flexible),
 ];
 
-pub async fn run(context: &CommandContext, args: SearchArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: SearchArgs) -> Result<()> {
     let query = args.query.join(" ");
-    let request = Request::new(of::Search)
-        .with("query", query.as_str())
-        .with("project", args.project.as_deref())
-        .with("all_projects", args.all_projects)
-        .with("scope", args.scope)
-        .with("type", args.kind.as_deref())
-        .with("tags", args.tags)
-        .with("since", args.since)
-        .with("until", args.until)
-        .with("as_of", args.as_of)
-        .with("valid_at", args.valid_at)
-        .with("archived", args.archived)
-        .with("limit", args.limit)
-        .with("cursor", args.cursor.as_deref())
-        .with("explain", args.explain)
-        .with("without", args.without);
+    let request = Request::new(of::Search).given(json!({
+        "query": query, "project": args.project, "all_projects": args.all_projects, "scope": args.scope,
+        "type": args.kind, "tags": args.tags, "since": args.since, "until": args.until, "as_of": args.as_of,
+        "valid_at": args.valid_at, "archived": args.archived, "limit": args.limit, "cursor": args.cursor,
+        "explain": args.explain, "without": args.without,
+    }));
     let is_asked_for_more = args.limit.is_some() || args.cursor.is_some() || args.explain;
     let daemon = Daemon::reach(&context.home()?).await?;
     let found = daemon.read(request).await?;
@@ -129,7 +110,7 @@ pub async fn run(context: &CommandContext, args: SearchArgs) -> Result<Outcome> 
         suggestions.extend(suggest::words(&daemon, request.with("query", query.as_str())).await?);
     }
     if context.output.json(found.raw())? {
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let mut found = found.into_answer();
     if let Some(words) = nothing_fits(&mut found, is_asked_for_more) {
@@ -139,7 +120,7 @@ pub async fn run(context: &CommandContext, args: SearchArgs) -> Result<Outcome> 
         let nothing = format!("nothing found for `{query}`{}", searched(&found));
         context.output.table(&explained_table(&found), &nothing)?;
         context.output.note(&format!("match: {}", found.matched.raw()));
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     match context.output.screen().filter(|_| !is_empty) {
         Some(screen) => context.output.write(&hits::drawn(&found.hits, &query, screen))?,
@@ -153,7 +134,7 @@ pub async fn run(context: &CommandContext, args: SearchArgs) -> Result<Outcome> 
     }
     context.output.notes(&suggestions);
     print_details(context, &found);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The message when no hit fits. Keeps only the nearest hits unless more were requested.

@@ -1,14 +1,7 @@
 //! Selections: the conditions that commands over many memories share, and reading the memories that meet them.
 
-use clap::Args;
-
-use crate::answer::{
-    Text,
-    memories::{Listed, Row},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
+use super::prelude::*;
+use crate::answer::memories::{Listed, Row};
 use cerebro_core::domain::limits::LISTING_MAX;
 
 /// Most memories that one command changes.
@@ -63,14 +56,10 @@ pub struct Conditions {
 impl Conditions {
     /// The daemon's list of what meets the conditions.
     pub fn request(&self) -> Request<of::List> {
-        Request::new(of::List)
-            .with("type", self.kind.as_deref())
-            .with("tags", self.tags.as_slice())
-            .with("scope", self.scope.as_deref())
-            .with("since", self.since.as_deref())
-            .with("until", self.until.as_deref())
-            .with("session", self.session.as_deref())
-            .with("agent", self.agent.as_deref())
+        Request::new(of::List).given(json!({
+            "type": self.kind, "tags": self.tags, "scope": self.scope, "since": self.since,
+            "until": self.until, "session": self.session, "agent": self.agent,
+        }))
     }
 
     /// Whether nothing is asked for.

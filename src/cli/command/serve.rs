@@ -1,13 +1,10 @@
 //! `cerebro serve`: MCP over HTTP, while the command runs.
 
-use clap::{Args, value_parser};
+use clap::value_parser;
 
 use super::endpoint::Endpoint;
-use super::{CommandContext, Outcome};
-use crate::answer::{listeners::Http, of};
-use crate::cli::daemon_client::Request;
-use crate::cli::error::Result;
-use crate::cli::table::shown;
+use super::prelude::*;
+use crate::answer::listeners::Http;
 use crate::mcp::{HTTP_ADDRESS, HTTP_RATE, HTTP_RATE_MAX, HttpOptions};
 
 /// Names the token, instead of the home's file.
@@ -77,7 +74,7 @@ const HTTP: Endpoint<of::HttpStatus, of::HttpClose> = Endpoint {
     none: "HTTP was not served",
 };
 
-pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<()> {
     if args.stop {
         return HTTP.stop(context).await;
     }
@@ -88,13 +85,10 @@ pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {
              not trust the network",
         );
     }
-    let request = Request::new(of::HttpOpen)
-        .with("address", options.address)
-        .with("token", options.token)
-        .with("no_token", options.no_token)
-        .with("hosts", options.hosts)
-        .with("origins", options.origins)
-        .with("rate", options.rate);
+    let request = Request::new(of::HttpOpen).given(json!({
+        "address": options.address, "token": options.token, "no_token": options.no_token,
+        "hosts": options.hosts, "origins": options.origins, "rate": options.rate,
+    }));
     HTTP.hold(context, request, |http| facts(http, options.no_token)).await
 }
 

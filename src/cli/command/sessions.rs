@@ -1,18 +1,9 @@
 //! `cerebro sessions`: the sessions of agents, and what one of them left.
 
-use clap::{Args, Subcommand};
-use serde_json::json;
-
 use super::list::{ask_of_project, print};
+use super::prelude::*;
 use super::selection::ProjectArgs;
-use super::{CommandContext, Outcome, within};
-use crate::answer::{
-    Text, of,
-    sessions::{Entry, Session, Sessions},
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, shown};
+use crate::answer::sessions::{Entry, Session, Sessions};
 use crate::setup::quoted;
 use crate::view;
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
@@ -75,14 +66,14 @@ const ENTRIES: &[Column<Entry>] = &[
     ("title", Layout::Flexible, |entry| shown(&entry.title)),
 ];
 
-pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: SessionsArgs) -> Result<()> {
     match args.action {
         None => list(context, args.list).await,
         Some(Action::Show(args)) => show(context, args).await,
     }
 }
 
-async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
+async fn list(context: &CommandContext, args: ListArgs) -> Result<()> {
     let limit = args.limit.unwrap_or(LIMIT);
     let request = args.of.request(of::Sessions).with("limit", limit);
     let request = request.with("before", args.before).with("after", args.after);
@@ -102,7 +93,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
         let (at, id) = (last.started_at.raw(), quoted(last.id.raw()));
         context.output.note(&format!("more: add --before {at} --after {id}"));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// A terminal has no room for more of a summary than its first telling line.
@@ -120,7 +111,7 @@ fn session_table(sessions: &[Session], is_drawn: bool) -> Table {
     })
 }
 
-async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
+async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
     let Some((session, entries)) = contents(context, &args.id).await? else {
         let problem = format!("there is no session {}", args.id);
         return Err(Error::user(problem).hint("`cerebro sessions --all-projects` shows their ids"));
@@ -140,8 +131,7 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     if !summary.is_empty() {
         context.output.text(&format!("\n{summary}\n"))?;
     }
-    context.output.table(&Table::of(ENTRIES, &entries), "nothing was saved in it")?;
-    Ok(Outcome::Done)
+    context.output.table(&Table::of(ENTRIES, &entries), "nothing was saved in it")
 }
 
 /// A session with all that happened in it, by its id or the beginning of one.
@@ -166,10 +156,9 @@ async fn contents(context: &CommandContext, id: &str) -> Result<Option<(Session,
 async fn whole_session(daemon: &Daemon, id: &str) -> Result<Option<(Session, Vec<Entry>)>> {
     let (mut entries, mut after) = (Vec::new(), None);
     loop {
-        let request = Request::new(of::Story)
-            .with("session_id", id)
-            .with("limit", LISTING_MAX)
-            .with("after", after.as_ref().map(Text::raw));
+        let request = Request::new(of::Story).given(json!({
+            "session_id": id, "limit": LISTING_MAX, "after": after,
+        }));
         let page = daemon.read(request).await?.into_answer();
         entries.extend(page.entries);
         if page.next.is_none() {

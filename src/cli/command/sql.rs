@@ -3,14 +3,10 @@
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 
-use clap::Args;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
-use super::{CommandContext, Outcome, within};
-use crate::answer::{of, sql::Statement};
-use crate::cli::daemon_client::Request;
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use super::prelude::*;
+use crate::answer::sql::Statement;
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
 
 /// Longest query that is read.
@@ -39,14 +35,12 @@ pub struct SqlArgs {
     timeout: Option<usize>,
 }
 
-pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<()> {
     let params = params(&args.params)?;
     let query = text(args.query, args.file)?;
-    let request = Request::new(of::Sql)
-        .with("query", query.as_str())
-        .with("params", Value::Object(params))
-        .with("rows", args.limit)
-        .with("seconds", args.timeout);
+    let request = Request::new(of::Sql).given(json!({
+        "query": query, "params": Value::Object(params), "rows": args.limit, "seconds": args.timeout,
+    }));
     let answer = context.answer(request).await?;
     let results = &answer.results;
     let failed = results.iter().any(|statement| statement.error.is_some());
@@ -60,7 +54,7 @@ pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<Outcome> {
         let statement = query.split(';').nth(at).unwrap_or(&query);
         show(context, answered, statement, at + 1, results.len())?;
     }
-    Ok(if failed { Outcome::Short } else { Outcome::Done })
+    done_if(!failed)
 }
 
 /// The query: given, in a file, or on standard input.

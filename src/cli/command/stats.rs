@@ -1,12 +1,8 @@
 //! `cerebro stats`: the amount of data, and the state of the service.
 
-use clap::Args;
-
-use super::{CommandContext, Outcome, suggest};
-use crate::answer::{of, stats::Stats};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
-use crate::cli::table::{bytes, duration, milliseconds, shown};
+use super::prelude::*;
+use crate::answer::stats::Stats;
+use crate::cli::table::{duration, milliseconds};
 use crate::home::{Home, bytes_below};
 
 /// Count what is stored, and show the state of the service
@@ -17,7 +13,7 @@ pub struct StatsArgs {
     project: Option<String>,
 }
 
-pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<()> {
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
     let request = Request::new(of::Stats).with("project", args.project.as_deref());
@@ -29,7 +25,7 @@ pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
         context.output.facts(&facts(&stats, &Sizes::of(&home)))?;
         context.output.notes(&suggestions);
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Bytes of the home on this disk.

@@ -1,13 +1,8 @@
 //! `cerebro studio`: an endpoint for Surrealist and other SurrealDB clients, while the command runs.
 
-use clap::Args;
-
 use super::endpoint::Endpoint;
-use super::{CommandContext, Outcome};
-use crate::answer::{listeners::Studio, of};
-use crate::cli::daemon_client::Request;
-use crate::cli::error::Result;
-use crate::cli::table::shown;
+use super::prelude::*;
+use crate::answer::listeners::Studio;
 
 /// Open the database to Surrealist and other clients, read-only
 ///
@@ -35,7 +30,7 @@ const STUDIO: Endpoint<of::StudioStatus, of::StudioClose> = Endpoint {
     none: "no endpoint was open",
 };
 
-pub async fn run(context: &CommandContext, args: StudioArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: StudioArgs) -> Result<()> {
     if args.stop {
         return STUDIO.stop(context).await;
     }

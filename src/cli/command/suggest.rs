@@ -2,14 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::answer::{
-    memories::{Misspelt, Types},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
+use super::prelude::*;
+use crate::answer::memories::{Misspelt, Types};
 use cerebro_core::domain::{Kind, Project};
-use cerebro_core::text;
 
 /// A name and how many memories, or past sessions, have it.
 type Count<'a> = (&'a str, u64);

@@ -1,13 +1,7 @@
 //! `cerebro tombstones`: lists texts that no longer hold and do not come back by themselves, and forgets them.
 
-use clap::Args;
-
-use super::{CommandContext, Outcome, within};
-use crate::answer::{of, tombstones::Tombstone};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
-use crate::cli::table::{Column, Layout, Table, shown};
-use cerebro_core::text;
+use super::prelude::*;
+use crate::answer::tombstones::Tombstone;
 use cerebro_service::TOMBSTONES_LISTED_MAX;
 
 /// List texts that do not come back: corrected, superseded, deleted
@@ -36,26 +30,21 @@ const COLUMNS: &[Column<Tombstone>] = &[
     ("now", Layout::Fixed, |text| shown(&text.replaced_by)),
 ];
 
-pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<()> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let Some(id) = args.forget else {
         let listed = daemon.read(Request::new(of::Tombstones).with("limit", args.limit)).await?;
         context.output.json(listed.raw())?;
         let table = Table::of(COLUMNS, &listed.tombstones);
-        context.output.table(&table, "no text was corrected, superseded or deleted yet")?;
-        return Ok(Outcome::Done);
+        return context.output.table(&table, "no text was corrected, superseded or deleted yet");
     };
     // A purged memory has no title by which an id could be completed, but the id itself is enough.
     let id = daemon.memory_id(&id).await?;
     let question =
         format!("Let the earlier texts of memory {id} be saved and imported again? This cannot be undone.");
-    if !args.yes && !context.output.confirm(&question)? {
-        context.output.note("nothing was forgotten");
-        return Ok(Outcome::Short);
-    }
+    context.output.agree(args.yes, &question, "nothing was forgotten")?;
     let gone = daemon.read(Request::new(of::ForgetTombstones).with("id", id.as_str())).await?;
     context.output.json(gone.raw())?;
     let detail = format!(": {}", text::counted(gone.forgotten, "tombstone"));
-    context.output.outcome(&id, "forgotten", &detail)?;
-    Ok(Outcome::Done)
+    context.output.outcome(&id, "forgotten", &detail)
 }

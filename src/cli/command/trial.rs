@@ -8,19 +8,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use serde::Serialize;
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{CommandContext, Outcome, daemon, portable, within};
-use crate::answer::of;
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, bytes, shown};
+use super::prelude::*;
+use super::{daemon, portable};
 use crate::home::{Home, bytes_below};
 use cerebro_core::domain::Timestamp;
-use cerebro_core::text;
 use cerebro_durable as durable;
 use cerebro_service::work::KEYS_FILE;
 
@@ -64,7 +58,7 @@ pub struct DropArgs {
     yes: bool,
 }
 
-/// Where a trial lies, if its name can be one.
+/// The folder of a trial, if the name is valid.
 fn place(home: &Home, name: &str) -> Result<PathBuf> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if name.is_empty() || name.len() > NAME_CHARS_MAX || !is_plain {
@@ -88,7 +82,7 @@ pub fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A trial that is there.
+/// An existing trial.
 fn trial(home: &Home, name: &str) -> Result<Home> {
     let place = place(home, name)?;
     if !place.is_dir() {
@@ -98,7 +92,7 @@ fn trial(home: &Home, name: &str) -> Result<Home> {
     Ok(Home::open(Some(&place))?)
 }
 
-pub async fn new(context: &CommandContext, args: NewArgs) -> Result<Outcome> {
+pub async fn new(context: &CommandContext, args: NewArgs) -> Result<()> {
     let home = context.home()?;
     let place = place(&home, &args.name)?;
     if home.database().is_some() {
@@ -131,7 +125,7 @@ pub async fn new(context: &CommandContext, args: NewArgs) -> Result<Outcome> {
     if skipped > 0 {
         context.output.note(&format!("{} could not be copied", text::counted(skipped, "line")));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Copies a whole export, page by page. Returns the number of lines, and of those that were rejected.
@@ -186,13 +180,12 @@ impl Trial {
     }
 }
 
-pub fn list(context: &CommandContext) -> Result<Outcome> {
+pub fn list(context: &CommandContext) -> Result<()> {
     let home = context.home()?;
     let trials: Vec<Trial> = folders(&home).iter().map(|folder| Trial::of(folder)).collect();
     context.output.json(&json!({ "trials": trials }))?;
     let table = Table::of(TRIALS, &trials);
-    context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")?;
-    Ok(Outcome::Done)
+    context.output.table(&table, "no trials; `cerebro whatif new NAME` makes one")
 }
 
 const CHANGES: &[Column<Change>] = &[
@@ -202,7 +195,7 @@ const CHANGES: &[Column<Change>] = &[
     ("what", Layout::Flexible, |change| shown(&change.what)),
 ];
 
-pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<Outcome> {
+pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<()> {
     let home = context.home()?;
     let trial = trial(&home, &args.name)?;
     let (before, after) = (contents(&home).await?, contents(&trial).await?);
@@ -216,7 +209,7 @@ pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<Outcome> {
     if is_cut {
         context.output.note(&format!("{} in all; give --limit", text::counted(count, "change")));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Identifies what a line of an export describes: its kind, and its key among those of that kind.
@@ -284,25 +277,21 @@ fn compared(
     gone.chain(new).collect()
 }
 
-pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<Outcome> {
+pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<()> {
     let home = context.home()?;
     let place = place(&home, &args.name)?;
     trial(&home, &args.name)?;
     if !args.yes {
         let size = bytes(bytes_below(&place));
         let question = format!("Remove trial {} ({size}) for good? The memory stays as it is.", args.name);
-        if !context.output.confirm(&question)? {
-            context.output.note("nothing was removed");
-            return Ok(Outcome::Short);
-        }
+        context.output.agree(false, &question, "nothing was removed")?;
     }
     remove(&place).await?;
     context.output.json(&json!({ "name": args.name, "dropped": true }))?;
-    context.output.outcome(&args.name, "dropped", "")?;
-    Ok(Outcome::Done)
+    context.output.outcome(&args.name, "dropped", "")
 }
 
-/// Stops the daemon of a trial and removes what is there.
+/// Stops the daemon of a trial and removes its folder.
 pub async fn remove(place: &Path) -> Result<()> {
     if let Ok(trial) = Home::open(Some(place)) {
         daemon::dismiss(&trial).await?;

@@ -1,10 +1,8 @@
 //! `cerebro tui`: the screens.
 
-use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::{CommandContext, Outcome};
-use crate::cli::error::{Error, Result};
+use super::prelude::*;
 use crate::home::user_home;
 use crate::{project_dir, tui};
 use cerebro_core::domain::{Project, Timestamp};
@@ -23,7 +21,7 @@ pub struct TuiArgs {
     all_projects: bool,
 }
 
-pub async fn run(context: &CommandContext, args: TuiArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: TuiArgs) -> Result<()> {
     if context.output.is_json() {
         return Err(
             Error::usage("screens cannot be shown as JSON").hint("`cerebro stats --json` and others can")
@@ -50,7 +48,7 @@ pub async fn run(context: &CommandContext, args: TuiArgs) -> Result<Outcome> {
     };
     let shown = tui::run(context.home()?, options).await;
     shown.map_err(|error| Error::stream("the terminal", &error))?;
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The project of the working folder, as for other commands; `None` if the folder has no project.

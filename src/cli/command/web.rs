@@ -2,14 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-use clap::Args;
-
 use super::endpoint::Endpoint;
-use super::{CommandContext, Outcome};
-use crate::answer::{listeners::Web, of};
-use crate::cli::daemon_client::Request;
-use crate::cli::error::Result;
-use crate::cli::table::shown;
+use super::prelude::*;
+use crate::answer::listeners::Web;
 
 /// What opens a link on this system, by the person's own choice of browser.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
@@ -43,7 +38,7 @@ const WEB: Endpoint<of::WebStatus, of::WebClose> = Endpoint {
 const SHARED: &str =
     "the page was open already: this link works once, and the page closes with the command that opened it";
 
-pub async fn run(context: &CommandContext, args: WebArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: WebArgs) -> Result<()> {
     if args.stop {
         return WEB.stop(context).await;
     }
@@ -59,7 +54,7 @@ pub async fn run(context: &CommandContext, args: WebArgs) -> Result<Outcome> {
     WEB.hold_and(context, request, facts, shared, then).await
 }
 
-/// Opens the link in the person's browser; where there is none, the printed link is enough.
+/// Opens the link in the person's browser. If there is none, the printed link is enough.
 fn open(context: &CommandContext, link: &str) {
     let mut opener = Command::new(OPENER);
     opener.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

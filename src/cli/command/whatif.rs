@@ -2,15 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use serde_json::Value;
-
+use super::prelude::*;
 use super::sql::text;
-use super::{CommandContext, Outcome, trial, within};
-use crate::answer::of;
-use crate::cli::daemon_client::Request;
-use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table, shown};
+use super::trial;
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
 
 #[derive(Debug, Subcommand)]
@@ -43,7 +37,7 @@ const TABLES: &[(&str, Layout)] =
     &[("table", Layout::Fixed), ("change", Layout::Fixed), ("rows", Layout::Count)];
 const CHANGES: &[(&str, Layout)] = &[("change", Layout::Fixed), ("row", Layout::Flexible)];
 
-pub async fn run(context: &CommandContext, command: WhatIfCommand) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, command: WhatIfCommand) -> Result<()> {
     match command {
         WhatIfCommand::Run(args) => try_out(context, args).await,
         WhatIfCommand::New(args) => trial::new(context, args).await,
@@ -53,12 +47,11 @@ pub async fn run(context: &CommandContext, command: WhatIfCommand) -> Result<Out
     }
 }
 
-async fn try_out(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
+async fn try_out(context: &CommandContext, args: RunArgs) -> Result<()> {
     let file = args.file.filter(|file| file.as_os_str() != "-");
-    let request = Request::new(of::WhatIf)
-        .with("query", text(None, file)?)
-        .with("rows", args.limit)
-        .with("seconds", args.timeout);
+    let request = Request::new(of::WhatIf).given(json!({
+        "query": text(None, file)?, "rows": args.limit, "seconds": args.timeout,
+    }));
     let trial = context.answer(request).await?;
     let fields = |row: &Value, names: &[&str]| names.iter().map(|name| shown(&row[*name])).collect();
     let tables = Table::listing(TABLES, &trial.tables, |row| fields(row, &["place", "deed", "rows"]));
@@ -72,5 +65,5 @@ async fn try_out(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
     if trial.more {
         context.output.note("there is more; give --limit");
     }
-    Ok(Outcome::Done)
+    Ok(())
 }

@@ -4,16 +4,12 @@ mod events;
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
-
 use self::events::events;
 use super::list::ask_of_project;
+use super::prelude::*;
 use super::selection::ProjectArgs;
-use super::{CommandContext, Outcome, name_of, text_of, within};
-use crate::answer::{Text, name, of, work};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, shown};
+use super::text_of;
+use crate::answer::{name, work};
 use cerebro_core::text::framed;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::{Gaps, GateState, PlanStep, State as Facts, TestState, TimedText};
@@ -207,7 +203,7 @@ struct VerifyArgs {
     anchor: Option<std::path::PathBuf>,
 }
 
-pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<()> {
     match args.action {
         None => list(context, ListArgs::default()).await,
         Some(Action::List(args)) => list(context, args).await,
@@ -239,7 +235,7 @@ const WORKS: &[Column<work::Piece>] = &[
     ("title", Layout::Flexible, |piece| shown(&piece.title)),
 ];
 
-async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
+async fn list(context: &CommandContext, args: ListArgs) -> Result<()> {
     let request =
         args.of.request(of::WorkList).with("state", args.state.and_then(name_of)).with("limit", args.limit);
     let project = args.of.project.as_deref();
@@ -260,7 +256,7 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let nothing = "no pieces of work; --state all lists closed ones, --all-projects those of all projects";
     context.output.table(&Table::of(WORKS, &answer.works), nothing)?;
     context.output.notes(&suggestions);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// A text that may be missing.
@@ -273,7 +269,7 @@ fn listed<'a, T: 'a>(things: impl IntoIterator<Item = &'a T>, line: impl Fn(&T) 
     things.into_iter().map(line).collect::<Vec<_>>().join(" · ")
 }
 
-async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
+async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
     if let Some(seq) = args.artifact {
         return artifact(context, args.work, seq).await;
     }
@@ -312,10 +308,7 @@ async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
         ("gaps", gaps(&state.gaps)),
         ("remembered", listed(&answer.memories, |one| format!("{} {}", one.id.raw(), one.title.raw()))),
     ])?;
-    if !state.steps.is_empty() {
-        context.output.table(&Table::of(STEPS, &state.steps), "")?;
-    }
-    Ok(Outcome::Done)
+    context.output.table(&Table::of(STEPS, &state.steps), "")
 }
 
 /// The last run of tests.
@@ -348,40 +341,39 @@ fn intents(state: &Facts) -> String {
     })
 }
 
-async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Outcome> {
+async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<()> {
     let request = Request::new(of::WorkArtifact).with("work", work).with("seq", seq);
     let answer = context.answer_patiently(request).await?;
     let Some(text) = answer.text.as_ref().map(Text::raw) else {
         context.output.note("the whole event is in its row; `cerebro work tail` shows it");
-        return Ok(Outcome::Short);
+        return Err(Error::reported());
     };
     context.output.text(text)?;
     let full = answer.full_bytes.unwrap_or_default();
     if full > text.len() as u64 {
         context.output.note(&format!("{} of {full} bytes are kept", text.len()));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
+async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<()> {
     let request = Request::new(of::WorkClaim).with("work", args.work).with("takeover", args.takeover);
     let answer = context.answer_patiently(request).await?;
     let until = context.output.moment(&answer.until);
     if answer.held {
-        context.output.outcome(answer.work.raw(), "claimed", &format!(" until {until}"))?;
-        return Ok(Outcome::Done);
+        return context.output.outcome(answer.work.raw(), "claimed", &format!(" until {until}"));
     }
     context.output.note(&format!("{} holds it until {until}; --takeover takes it", answer.holder.raw()));
-    Ok(Outcome::Short)
+    Err(Error::reported())
 }
 
-async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
+async fn release(context: &CommandContext, args: OneArgs) -> Result<()> {
     let answer = context.answer_patiently(Request::new(of::WorkRelease).with("work", args.work)).await?;
     if answer.free {
         return changed(context, &answer.work, "released");
     }
     context.output.note(&format!("{} holds it; nothing was changed", shown(&answer.work.holder)));
-    Ok(Outcome::Short)
+    Err(Error::reported())
 }
 
 const EFFECTS: &[Column<work::Effect>] = &[
@@ -393,11 +385,10 @@ const EFFECTS: &[Column<work::Effect>] = &[
     ("effect", Layout::Flexible, |effect| shown(&effect.text)),
 ];
 
-async fn sweep(context: &CommandContext) -> Result<Outcome> {
+async fn sweep(context: &CommandContext) -> Result<()> {
     let answer = context.answer_patiently(Request::new(of::WorkUnsettled)).await?;
     let table = Table::of(EFFECTS, &answer.effects);
-    context.output.table(&table, "no announced effect of unknown outcome; `cerebro work resume` and `show` name commands that had begun")?;
-    Ok(Outcome::Done)
+    context.output.table(&table, "no announced effect of unknown outcome; `cerebro work resume` and `show` name commands that had begun")
 }
 
 const STEPS: &[Column<PlanStep>] = &[
@@ -406,13 +397,10 @@ const STEPS: &[Column<PlanStep>] = &[
     ("text", Layout::Flexible, |step| step.text.clone()),
 ];
 
-async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
+async fn tail(context: &CommandContext, args: TailArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let request = |after: Option<u64>| {
-        Request::new(of::WorkTail)
-            .with("work", args.work.clone())
-            .with("limit", args.limit)
-            .with("after", after)
+        Request::new(of::WorkTail).given(json!({ "work": args.work, "limit": args.limit, "after": after }))
     };
     let mut answer = daemon.read(request(None)).await?;
     let mut last = 0;
@@ -432,10 +420,10 @@ async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
     if last == 0 {
         context.output.note("no events");
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
+async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<()> {
     let request = Request::new(of::WorkResume).with("work", args.work).with("max_bytes", args.bytes);
     let answer = context.answer_patiently(request).await?;
     match &answer.text {
@@ -443,14 +431,13 @@ async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
         Some(text) => context.output.text(&framed(text.raw()))?,
         None => context.output.note("nothing is unfinished here"),
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-async fn close(context: &CommandContext, args: CloseArgs) -> Result<Outcome> {
-    let request = Request::new(of::WorkClose)
-        .with("work", args.work)
-        .with("outcome", args.outcome.and_then(name_of))
-        .with("text", args.text);
+async fn close(context: &CommandContext, args: CloseArgs) -> Result<()> {
+    let request = Request::new(of::WorkClose).given(json!({
+        "work": args.work, "outcome": args.outcome.and_then(name_of), "text": args.text,
+    }));
     let answer = context.answer_patiently(request).await?;
     let outcome = changed(context, &answer.work, "closed")?;
     for id in &answer.memories {
@@ -459,18 +446,17 @@ async fn close(context: &CommandContext, args: CloseArgs) -> Result<Outcome> {
     Ok(outcome)
 }
 
-async fn fork(context: &CommandContext, args: ForkArgs) -> Result<Outcome> {
+async fn fork(context: &CommandContext, args: ForkArgs) -> Result<()> {
     let request = Request::new(of::WorkFork).with("work", args.work).with("at", args.at);
     let answer = context.answer_patiently(request).await?;
     changed(context, &answer.work, "forked")
 }
 
-fn changed(context: &CommandContext, work: &work::Piece, outcome: &str) -> Result<Outcome> {
-    context.output.outcome(work.work.raw(), outcome, &format!(" {}", work.title.raw()))?;
-    Ok(Outcome::Done)
+fn changed(context: &CommandContext, work: &work::Piece, outcome: &str) -> Result<()> {
+    context.output.outcome(work.work.raw(), outcome, &format!(" {}", work.title.raw()))
 }
 
-async fn export(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
+async fn export(context: &CommandContext, args: OneArgs) -> Result<()> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let mut after = None;
     loop {
@@ -479,25 +465,21 @@ async fn export(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
         context.output.write(&page.lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         after = page.next;
         if after.is_none() {
-            return Ok(Outcome::Done);
+            return Ok(());
         }
     }
 }
 
-async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
+async fn prune(context: &CommandContext, args: PruneArgs) -> Result<()> {
     let question = "Remove old texts and closed work for good?";
-    if !args.yes && !context.output.confirm(question)? {
-        context.output.note("nothing was removed");
-        return Ok(Outcome::Short);
-    }
+    context.output.agree(args.yes, question, "nothing was removed")?;
     let request = Request::new(of::WorkPrune).with("texts_days", args.texts).with("works_days", args.works);
     let answer = context.answer_patiently(request).await?;
     context.output.facts(&[
         ("pieces of work", shown(&answer.works)),
         ("texts", shown(&answer.texts)),
         ("artifacts", shown(&answer.artifacts)),
-    ])?;
-    Ok(Outcome::Done)
+    ])
 }
 
 const FINDINGS: &[Column<work::Finding>] = &[
@@ -506,7 +488,7 @@ const FINDINGS: &[Column<work::Finding>] = &[
     ("detail", Layout::Flexible, |found| shown(&found.detail)),
 ];
 
-async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
+async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<()> {
     let mut heads = args.head;
     if let Some(path) = &args.anchor {
         let found = anchors(&text_of(path, WITNESS_BYTES_MAX)?);
@@ -519,7 +501,6 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
         heads.extend(found.iter().map(|anchor| format!("{} {}", anchor.size, anchor.root)));
     }
     let answer = context.answer_patiently(Request::new(of::WorkVerify).with("heads", heads)).await?;
-    let outcome = if answer.findings.is_empty() { Outcome::Done } else { Outcome::Short };
     context.output.facts(&[
         ("pieces of work", shown(&answer.works)),
         ("events", shown(&answer.events)),
@@ -533,25 +514,24 @@ async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
     if answer.more {
         context.output.note("more was found than is shown");
     }
-    Ok(outcome)
+    done_if(answer.findings.is_empty())
 }
 
-async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
+async fn head(context: &CommandContext, as_note: bool) -> Result<()> {
     let answer = context.answer_patiently(Request::new(of::WorkHead)).await?;
     match answer.note.as_ref().filter(|_| as_note) {
         Some(note) => context.output.text(note)?,
         None if as_note => context.output.note("nothing is sealed yet"),
         None => context.output.text(&format!("{} {}", answer.size, answer.root))?,
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-async fn prove(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
+async fn prove(context: &CommandContext, args: OneArgs) -> Result<()> {
     let answer = context.answer_patiently(Request::new(of::WorkProve).with("work", args.work)).await?;
     if answer.sealed {
-        context.output.text(&format!("{:#}", answer.raw()))?;
-        return Ok(Outcome::Done);
+        return context.output.text(&format!("{:#}", answer.raw()));
     }
     context.output.note("it is not under a seal yet; `cerebro work head` seals");
-    Ok(Outcome::Short)
+    Err(Error::reported())
 }

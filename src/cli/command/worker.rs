@@ -2,19 +2,10 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
-
-use super::{CommandContext, Outcome, name_of, within};
-use crate::answer::{
-    Received, of,
-    worker::{Job, Jobs, Worker},
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, milliseconds, shown};
+use super::prelude::*;
+use crate::answer::worker::{Job, Jobs, Worker};
+use crate::cli::table::milliseconds;
 use cerebro_core::domain::limits::LISTING_MAX;
-use cerebro_core::text;
 
 /// How often the progress is polled.
 const GLANCE: Duration = Duration::from_millis(500);
@@ -100,7 +91,7 @@ const JOBS: &[Column<Job>] = &[
     ("error", Layout::Flexible, |job| shown(&job.error)),
 ];
 
-pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcome> {
+pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let is_pause = matches!(args.action, Some(Action::Pause));
     let (answer, wait) = match args.action {
@@ -120,12 +111,12 @@ pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcom
     } else if is_off && worker.detail.is_none() {
         context.output.note("no embedding model is set, so searches are by words");
     } else {
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     if let Some(words) = next_step(&worker) {
         context.output.note(&words);
     }
-    Ok(if wait { Outcome::Short } else { Outcome::Done })
+    done_if(!wait)
 }
 
 /// Why nothing more is done.
@@ -136,7 +127,7 @@ fn cannot_go_on(worker: &Worker) -> String {
     }
 }
 
-/// What lets it go on.
+/// How to let it continue.
 fn next_step(worker: &Worker) -> Option<String> {
     match worker.state.raw() {
         "paused" => Some("`cerebro worker resume` resumes it".to_owned()),
@@ -198,14 +189,14 @@ async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Worker> {
     }
 }
 
-pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
+pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let list = match args.action {
         Some(JobsAction::Retry) => {
             let retried = daemon.read(Request::new(of::JobsRetry)).await?;
             context.output.json(retried.raw())?;
             context.output.note(&format!("tried again: {}", text::counted(retried.revived, "job")));
-            return Ok(Outcome::Done);
+            return Ok(());
         }
         Some(JobsAction::List(list)) => list,
         None => ListArgs { state: None, limit: JOBS_DEFAULT },
@@ -228,21 +219,20 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
     context.output.json(&raw)?;
     let Jobs { queued, leased, dead, jobs } = all;
     context.output.note(&format!("{queued} waiting, {leased} under way, {dead} given up"));
-    context.output.table(&Table::of(JOBS, &jobs), "none to list")?;
-    Ok(Outcome::Done)
+    context.output.table(&Table::of(JOBS, &jobs), "none to list")
 }
 
 async fn jobs_in(daemon: &Daemon, state: State, limit: usize) -> Result<Received<Jobs>> {
     daemon.read(Request::new(of::Jobs).with("state", name_of(state)).with("limit", limit)).await
 }
 
-pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outcome> {
+pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let begun = daemon.read(Request::new(of::Reindex)).await?;
     if args.no_wait {
         context.output.json(begun.raw())?;
         context.output.note("it has begun; `cerebro worker status --wait` shows the progress");
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let worker = watch(context, &daemon).await?;
     if !is_done(&worker) {
@@ -257,5 +247,5 @@ pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outc
     if worker.dead > 0 {
         context.output.note("except some that were given up: `cerebro jobs` lists them");
     }
-    Ok(Outcome::Done)
+    Ok(())
 }

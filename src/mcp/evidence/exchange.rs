@@ -1,18 +1,12 @@
 //! Past sessions in the tools: one exchange in parts, and the exchanges around it. Everything shown is a quotation.
 
-use serde_json::{Value, json};
-
+use super::super::prelude::*;
 use super::repeating;
-use crate::mcp::{
-    arguments::ArgumentError,
-    call::{Answer, Call},
-    reply::{NOTES, Reply, agent, moment},
-};
+use crate::mcp::reply::{NOTES, agent};
 use cerebro_core::domain::{
     Exchange, ExchangeId, MemoryId, PastSession, Scope,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN, TIMELINE_MAX},
 };
-use cerebro_core::text;
 use cerebro_service::{Evidence, ExchangePart, ExchangeRequest};
 
 /// The type of exchanges.
@@ -56,10 +50,8 @@ fn exchange_reply(part: &ExchangePart, now: Option<&MemoryId>) -> Reply {
         .fact("files", json!(exchange.files))
         .fact("commands", commands)
         .fact("errors", json!(exchange.errors))
-        .fact("content_bytes", part.text_bytes);
-    if exchange.withdrawn {
-        reply = reply.fact("withdrawn", true).line("withdrawn: a rewind took it back");
-    }
+        .fact("content_bytes", part.text_bytes)
+        .flag("withdrawn", exchange.withdrawn, "a rewind took it back");
     if let Some(now) = now {
         reply = repeating(reply, now);
     }
@@ -67,10 +59,7 @@ fn exchange_reply(part: &ExchangePart, now: Option<&MemoryId>) -> Reply {
         reply = reply.line(format!("files: {}", exchange.files.join(", ")));
     }
     reply = reply.line("").line(&part.text);
-    match part.next_offset {
-        Some(next) => reply.fact("next_offset", next).line(format!("more follows: next_offset {next}")),
-        None => reply,
-    }
+    reply.goes_on(part.next_offset)
 }
 
 fn command_json(command: &cerebro_core::domain::PastCommand) -> Value {

@@ -1,15 +1,12 @@
 //! Documents in the tools: one passage, with references to the passages around it. Everything shown is a quotation.
 
+use super::super::prelude::*;
 use super::repeating;
-use crate::mcp::{
-    call::{Answer, Call},
-    reply::{NOTES, Reply, moment},
-};
+use crate::mcp::reply::NOTES;
 use cerebro_core::domain::{
     ChunkId, MemoryId, Origin, Taint,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
 };
-use cerebro_core::text;
 use cerebro_service::{ChunkPart, Evidence, ServiceError};
 
 pub(in crate::mcp) async fn get(call: &mut Call, id: ChunkId) -> Answer {
@@ -56,15 +53,9 @@ fn reply(part: &ChunkPart, old: Option<&MemoryId>, offset: usize, max_bytes: usi
     if let Some(now) = old {
         reply = repeating(reply, now);
     }
-    if document.removed {
-        reply = reply.fact("removed", true).line("removed: the file is no longer there");
-    }
-    reply = reply.line("").line(&text);
+    reply = reply.flag("removed", document.removed, "the file is no longer there").line("").line(&text);
     let beside = [("before", part.before), ("after", part.after)];
     let ways = beside.iter().filter_map(|(name, id)| Some(format!("{name}: `{}`", (*id)?)));
     reply = reply.line(ways.collect::<Vec<_>>().join(" · "));
-    match next_offset {
-        Some(next) => reply.fact("next_offset", next).line(format!("more follows: next_offset {next}")),
-        None => reply,
-    }
+    reply.goes_on(next_offset)
 }

@@ -127,9 +127,6 @@ impl Message {
     }
 
     /// Checks a message of a session against its headers.
-    ///
-    /// # Errors
-    /// When it names an unknown revision.
     pub(super) fn check_version(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         match text(headers, VERSION_HEADER) {
             Some(version) if !is_known(version) => Err(self.unsupported(version)),
@@ -138,9 +135,6 @@ impl Message {
     }
 
     /// Checks a stateless message against its headers.
-    ///
-    /// # Errors
-    /// What is missing, inconsistent, or unknown.
     pub(super) fn check_alone(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let Some(method) = self.0["method"].as_str() else {
             return Err(self.invalid("an answer is not expected here"));

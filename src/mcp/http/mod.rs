@@ -26,13 +26,12 @@ use axum::{
 use tokio_util::sync::CancellationToken;
 
 use self::{auth::Authenticator, sessions::SessionRegistry, token::Token};
+use super::prelude::*;
 use super::{
-    arguments::ArgumentError,
-    call::{AnswerTo, Call},
     context::{Context, Listening},
     metrics,
 };
-use crate::answer::{Text, listeners, of};
+use crate::answer::listeners;
 use cerebro_net::{BoundedListener, Guard};
 
 const MCP: &str = "/mcp";
@@ -234,31 +233,23 @@ async fn health(State(pages): State<Pages>) -> (StatusCode, &'static str) {
 }
 
 async fn numbers(State(pages): State<Pages>) -> Response {
-    let (context, mut text) = (&pages.context, String::new());
-    let uptime = context.control().uptime().as_secs();
-    metrics::number(&mut text, "cerebro_uptime_seconds", "gauge", "Since the daemon started.", uptime);
-    let clients = context.live().clients().len() as u64;
-    metrics::number(
-        &mut text,
-        "cerebro_clients",
-        "gauge",
-        "Agents and commands that are connected.",
-        clients,
-    );
+    let context = &pages.context;
+    let (uptime, clients) = (context.control().uptime().as_secs(), context.live().clients().len() as u64);
+    let mut gauges = vec![
+        ("cerebro_uptime_seconds", "Since the daemon started.", uptime),
+        ("cerebro_clients", "Agents and commands that are connected.", clients),
+    ];
     if let Some(service) = context.opened() {
         let memories = service.recall.memories_indexed();
-        metrics::number(&mut text, "cerebro_memories", "gauge", "Memories that a search can find.", memories);
+        gauges.push(("cerebro_memories", "Memories that a search can find.", memories));
         if let Ok((jobs, _)) = service.worker.job_counts().await {
-            let (depth, dead) = (jobs.depth() as u64, jobs.dead as u64);
-            metrics::number(
-                &mut text,
-                "cerebro_queue_depth",
-                "gauge",
-                "Jobs that wait for the worker.",
-                depth,
-            );
-            metrics::number(&mut text, "cerebro_dead_jobs", "gauge", "Jobs that were given up.", dead);
+            gauges.push(("cerebro_queue_depth", "Jobs that wait for the worker.", jobs.depth() as u64));
+            gauges.push(("cerebro_dead_jobs", "Jobs that were given up.", jobs.dead as u64));
         }
+    }
+    let mut text = String::new();
+    for (name, help, value) in gauges {
+        metrics::gauge(&mut text, name, help, value);
     }
     text.push_str(&context.metrics().text());
     text.push_str(&pages.auth.text());

@@ -41,18 +41,13 @@ impl Token {
 
     /// The token in a file that only its owner can read. At first use, creates the file with a random token.
     pub(super) fn of_file(path: &Path) -> Result<Self, TokenError> {
-        match fs::read_to_string(path) {
-            Ok(text) => {
-                platform::close_file_to_others(path)?;
-                Self::new(text.trim())
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let token = secret();
-                durable::write(path, durable::Kind::Own, format!("{token}\n").as_bytes())?;
-                Self::new(&token)
-            }
-            Err(error) => Err(error.into()),
-        }
+        let Some(text) = platform::if_there(fs::read_to_string(path))? else {
+            let token = secret();
+            durable::write(path, durable::Kind::Own, format!("{token}\n").as_bytes())?;
+            return Self::new(&token);
+        };
+        platform::close_file_to_others(path)?;
+        Self::new(text.trim())
     }
 
     /// Whether an `Authorization` header has this token. The comparison takes constant time.

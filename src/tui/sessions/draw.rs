@@ -1,15 +1,9 @@
 //! Draws the screen of sessions: the list with its threads, and the session that is open.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-
+use super::super::prelude::*;
 use super::{Focus, SessionDetail, Source};
 use crate::answer::line;
-use crate::tui::asks::Slot;
 use crate::tui::lanes::Lanes;
-use crate::tui::state::State;
-use crate::tui::{fit, paint};
 use crate::view::{Session, clock, date, span};
 
 /// Most lanes that are drawn side by side.

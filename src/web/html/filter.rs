@@ -46,10 +46,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Reads the parameters of an address.
-    ///
-    /// # Errors
-    /// One that the list does not have, or whose value cannot be read.
+    /// Reads the parameters of an address. Fails on one that the list does not have, or whose value cannot be read.
     pub fn read(parts: &HashMap<String, String>) -> Result<Self, Unread> {
         if let Some((name, value)) = parts.iter().find(|(name, _)| !NAMES.contains(&name.as_str())) {
             return Err(Unread::new(name, value));

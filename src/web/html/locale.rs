@@ -44,6 +44,12 @@ pub struct When {
     pub shown: String,
 }
 
+impl When {
+    fn of(at: Timestamp, shown: String) -> Self {
+        Self { iso: at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), shown }
+    }
+}
+
 /// How dates and numbers are written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Locale {
@@ -51,33 +57,26 @@ pub struct Locale {
     pub zone: TimeZone,
 }
 
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
 impl Locale {
     /// A moment to the minute.
     pub fn moment(&self, at: Option<Timestamp>) -> When {
         let Some(at) = at else { return When::default() };
         let local = at.to_zoned(self.zone.clone());
-        let shown = format!("{}, {}", self.day(local.date()), local.strftime("%H:%M"));
-        When { iso: at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), shown }
+        When::of(at, format!("{}, {}", self.day(local.date()), local.strftime("%H:%M")))
     }
 
     /// The time of a moment, to the second.
     pub fn clock(&self, at: Option<Timestamp>) -> When {
         let Some(at) = at else { return When::default() };
-        let shown = at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
-        When { iso: at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), shown }
+        When::of(at, at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string())
     }
 
     pub fn day(&self, day: Date) -> String {
-        match self.language {
-            Language::English => {
-                let month = usize::try_from(day.month()).ok().and_then(|month| MONTHS.get(month - 1));
-                format!("{} {} {}", day.day(), month.unwrap_or(&""), day.year())
-            }
-            Language::German => day.strftime("%d.%m.%Y").to_string(),
-        }
+        let form = match self.language {
+            Language::English => "%-d %b %Y",
+            Language::German => "%d.%m.%Y",
+        };
+        day.strftime(form).to_string()
     }
 
     /// A size.

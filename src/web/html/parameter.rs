@@ -25,7 +25,7 @@ pub fn part(parts: &HashMap<String, String>, name: &str) -> String {
     parts.get(name).map(shown).unwrap_or_default()
 }
 
-/// A value; `None` where it is not given.
+/// A value; `None` if it is not given.
 pub fn value<T: FromStr>(parts: &HashMap<String, String>, name: &str) -> Result<Option<T>, Unread> {
     let given = part(parts, name);
     if given.is_empty() {

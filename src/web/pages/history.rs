@@ -18,7 +18,7 @@ struct Step {
     title: String,
     agent: String,
     when: When,
-    /// The former title and type, where they were different.
+    /// The former title and type, if they were different.
     retitled: Option<String>,
     rekinded: Option<String>,
     diff: Diff,

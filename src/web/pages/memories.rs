@@ -13,7 +13,7 @@ use crate::view::Row;
 use crate::web::html::filter::{Filter, PAGE};
 use cerebro_core::domain::Kind;
 
-/// After the number of memories, where the words of the address were not searched for.
+/// After the number of memories, if the words of the address were not searched for.
 const WORDS_UNUSED: &str =
     ". They are listed without the words: a search covers neither deleted memories nor one agent or session.";
 
@@ -74,7 +74,7 @@ fn choices(all: &'static str, values: &[&'static str], chosen: &str) -> Vec<Choi
 }
 
 fn listed(answer: &Listed, filter: &Filter, locale: &Locale) -> Found {
-    let items: Vec<Item> = answer.memories.iter().map(|row| Item::of(&Row::of(row), locale)).collect();
+    let items: Vec<Item> = answer.memories.iter().map(|row| Item::of(Row::of(row), locale)).collect();
     let total = answer.total.and_then(|total| usize::try_from(total).ok());
     let next = answer.next_cursor.as_ref().and_then(|next| next.raw().parse::<usize>().ok());
     let kind = match (filter.deleted, filter.archived) {
@@ -117,7 +117,7 @@ fn hits(answer: &search::Found, filter: &Filter, locale: &Locale) -> Found {
     let mut explained: BTreeMap<&Text, Vec<String>> =
         answer.explained.iter().map(|one| (&one.id, reasons(one))).collect();
     let mut item = |hit: &Hit| {
-        let mut item = Item::of(&Row::hit(hit), locale);
+        let mut item = Item::of(Row::hit(hit), locale);
         if item.project.is_empty() {
             item.project.clone_from(&filter.project);
         }
@@ -220,7 +220,7 @@ mod tests {
             preview: "日".repeat(220),
             ..Row::default()
         };
-        let items: Vec<Item> = (0..50).map(|_| Item::of(&row, &locale())).collect();
+        let items: Vec<Item> = (0..50).map(|_| Item::of(row.clone(), &locale())).collect();
         let items = fitting(items);
         let bytes: usize = items.iter().map(|item| item.weight() + item.preview.len()).sum();
         assert!(bytes <= 50_000 && items[0].preview.is_empty() == (bytes > 48_000), "{bytes}");

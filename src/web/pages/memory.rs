@@ -2,7 +2,7 @@
 
 use super::is_on;
 use super::prelude::*;
-use crate::view::{self, Memory};
+use crate::view::{self, Memory, Row};
 use crate::web::{
     heavy,
     html::markdown::{self, Markup},
@@ -38,14 +38,7 @@ struct MemoryPage {
     href: String,
     graph: String,
     title: String,
-    kind: String,
-    agent: String,
-    revision: u64,
-    pinned: bool,
-    deleted: bool,
-    archived: bool,
-    /// The flag of its text, if it reads like an instruction.
-    flag: String,
+    row: Row,
     updated: When,
     created: When,
     content: Markup,
@@ -88,13 +81,7 @@ fn page(
     MemoryPage {
         graph: link::graph(&row.id),
         title: if row.title.trim().is_empty() { "(no title)".to_owned() } else { row.title.clone() },
-        kind: row.kind.clone(),
-        agent: row.agent.clone(),
-        revision: row.revision,
-        pinned: row.pinned,
-        deleted: row.deleted,
-        archived: row.archived,
-        flag: row.flag.clone(),
+        row: row.clone(),
         updated: locale.moment(row.at),
         created: locale.moment(memory.created_at),
         content,

@@ -109,46 +109,36 @@ const PROJECTS_BYTES: usize = 6_000;
 /// A memory in a list.
 #[derive(Debug, Clone, PartialEq)]
 struct Item {
+    row: Row,
     href: String,
+    /// What the page shows of the row's longer texts.
     title: String,
-    kind: String,
     project: String,
     agent: String,
-    when: When,
-    revision: u64,
-    pinned: bool,
-    deleted: bool,
-    archived: bool,
-    /// The flag of its text, if it reads like an instruction.
-    flag: String,
     preview: String,
+    when: When,
     /// The reasons why a search found it.
     reasons: Vec<String>,
 }
 
 impl Item {
-    fn of(row: &Row, locale: &Locale) -> Self {
+    fn of(row: Row, locale: &Locale) -> Self {
         Self {
             href: link::memory(&row.id),
             title: titled(&row.title),
-            kind: row.kind.clone(),
             project: named(&row.project),
             agent: named(&row.agent),
-            when: locale.moment(row.at),
-            revision: row.revision,
-            pinned: row.pinned,
-            deleted: row.deleted,
-            archived: row.archived,
-            flag: row.flag.clone(),
             preview: byte_budget::line(&row.preview, PREVIEW_CHARS_MAX, PREVIEW_BYTES_MAX),
+            when: locale.moment(row.at),
             reasons: Vec::new(),
+            row,
         }
     }
 
     /// Its size without its preview, in bytes.
     fn weight(&self) -> usize {
         let texts =
-            [&self.title, &self.kind, &self.project, &self.agent].map(|text| byte_budget::weight(text));
+            [&self.title, &self.row.kind, &self.project, &self.agent].map(|text| byte_budget::weight(text));
         let reasons: usize = self.reasons.iter().map(|reason| byte_budget::weight(reason) + 15).sum();
         texts.iter().sum::<usize>() + reasons + ITEM_BYTES
     }

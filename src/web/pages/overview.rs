@@ -130,7 +130,7 @@ pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page
         agents_more: figures.clients.len().saturating_sub(AGENTS_MAX),
         projects: counts.projects.iter().take(PROJECTS_MAX).map(project).collect(),
         projects_more: counts.projects.len().saturating_sub(PROJECTS_MAX),
-        latest: figures.latest.iter().map(|row| Item::of(row, &locale)).collect(),
+        latest: figures.latest.iter().map(|row| Item::of(row.clone(), &locale)).collect(),
         counted: locale.moment(counts.at),
     }))
 }

@@ -19,15 +19,13 @@ const EVIDENCE_BYTES_MAX: usize = 300;
 
 /// One memory of a pair.
 struct Side {
-    id: String,
+    row: Row,
     /// Its name in forms, `first` or `second`.
     which: &'static str,
     href: String,
     title: String,
-    kind: String,
     project: String,
     agent: String,
-    revision: u64,
     when: When,
     content: String,
     /// The other memory of the pair.
@@ -118,13 +116,11 @@ fn side(memory: &memories::Side, which: &'static str, other: String, locale: &Lo
         href: link::memory(&row.id),
         which,
         title: super::titled(&row.title),
-        kind: row.kind,
         project: super::named(&row.project),
         agent: super::named(&row.agent),
-        revision: row.revision,
         when: locale.moment(row.at),
         content: byte_budget::cut(&memory.content.lines(), TEXT_BYTES_MAX).into_owned(),
-        id: row.id,
+        row,
         other,
     }
 }

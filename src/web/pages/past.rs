@@ -133,7 +133,7 @@ fn named(project: &str) -> Option<&str> {
 }
 
 fn found(hit: &Hit, locale: &Locale) -> Item {
-    Item { href: link::exchange(&hit.id.line()), ..Item::of(&Row::hit(hit), locale) }
+    Item { href: link::exchange(&hit.id.line()), ..Item::of(Row::hit(hit), locale) }
 }
 
 pub(in crate::web) async fn session(Path(id): Path<String>, Asked { shared, locale, parts }: Asked) -> Page {

@@ -52,7 +52,7 @@ impl<T> Change<T> {
 
 /// Which fields an update changes; `None` leaves one as it is. Its texts are as the caller gave them, or redacted and normalised
 /// (`CleanPatch`).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Patch<Text = String, Where = String> {
     /// A new title.
     pub title: Option<Text>,

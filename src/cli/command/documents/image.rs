@@ -3,16 +3,11 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::{super::CommandContext, super::Outcome, id_of, ingest::read_file};
-use crate::answer::of;
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
+use super::super::prelude::*;
+use super::{id_of, ingest::read_file};
 use crate::reading::{Reader, beside};
-use cerebro_core::text;
 use cerebro_documents::Format;
 use cerebro_durable as durable;
 
@@ -32,7 +27,7 @@ pub struct ImageArgs {
     output: Option<PathBuf>,
 }
 
-pub async fn run(context: &CommandContext, args: &ImageArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: &ImageArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
     let answer = daemon.read(Request::new(of::DocumentShow).with("id", id)).await?;
@@ -69,7 +64,7 @@ fn changed(path: &Path) -> Error {
         .hint("`cerebro ingest` reads it again")
 }
 
-fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<Outcome> {
+fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<()> {
     let Some(file) = &args.output else {
         if std::io::stdout().is_terminal() {
             return Err(
@@ -79,7 +74,7 @@ fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<Out
         let mut out = std::io::stdout().lock();
         let written = out.write_all(bytes).and_then(|()| out.flush());
         written.map_err(|error| Error::stream("standard output", &error))?;
-        return Ok(Outcome::Done);
+        return Ok(());
     };
     let failed = |error: std::io::Error| {
         let failure = Error::user(format!("{} cannot be written: {error}", file.display()));
@@ -92,5 +87,5 @@ fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<Out
     let result = json!({ "path": file.display().to_string(), "bytes": bytes.len() });
     context.output.json(&result)?;
     context.output.note(&format!("{} bytes written to {}", bytes.len(), file.display()));
-    Ok(Outcome::Done)
+    Ok(())
 }

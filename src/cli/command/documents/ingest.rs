@@ -5,24 +5,15 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use serde::Serialize;
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::super::{CommandContext, Outcome};
+use super::super::prelude::*;
 use super::all;
-use crate::answer::{
-    documents::{Document, Ingested},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::answer::documents::{Document, Ingested};
 use crate::platform;
 use crate::reading::{Reader, images_beside, saw_image};
 use cerebro_core::domain::Run;
-use cerebro_core::text;
 use cerebro_documents::{DocumentError, Format, files, limits::FILE_BYTES_MAX};
 
 /// Read documents, so that searches find their contents
@@ -77,7 +68,7 @@ struct Report {
     gone: Vec<Document>,
     unchanged: usize,
     faults: Vec<Fault>,
-    /// Whether the process that read the files could only compute; `None` where none was read.
+    /// Whether the process that read the files could only compute; `None` if none was read.
     isolated: Option<bool>,
 }
 
@@ -110,12 +101,12 @@ impl Report {
     }
 }
 
-/// The path under which a file is known: absolute, without links where it is there.
+/// The path under which a file is known: absolute, and without links if it exists.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<()> {
     let roots: Vec<PathBuf> = args.paths.iter().map(|path| absolute(path)).collect();
     let mut report = Report::default();
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
@@ -255,15 +246,11 @@ async fn ingest(
         }
     }
     let reading = serde_json::to_value(&reading).map_err(Error::internal)?;
-    let request = Request::new(of::Ingest)
-        .with("project", args.project.clone())
-        .with("path", name)
-        .with("format", format.as_str())
-        .with("hash", hash)
-        .with("bytes", size)
-        .with("reading", reading)
-        .with("dry_run", args.dry_run);
-    let answer = daemon.read(request).await?;
+    let request = Request::new(of::Ingest).given(json!({
+        "project": args.project, "path": name, "format": format, "hash": hash, "bytes": size,
+        "dry_run": args.dry_run,
+    }));
+    let answer = daemon.read(request.with("reading", reading)).await?;
     if answer.outcome == "unchanged" {
         report.unchanged += 1;
         return Ok(());
@@ -272,8 +259,7 @@ async fn ingest(
     Ok(())
 }
 
-fn print_report(context: &CommandContext, report: &Report) -> Result<Outcome> {
-    let outcome = if report.faults.is_empty() { Outcome::Done } else { Outcome::Short };
+fn print_report(context: &CommandContext, report: &Report) -> Result<()> {
     let removed =
         report.removed().map(|gone| json!({ "path": gone.path, "id": gone.id, "outcome": "removed" }));
     let documents: Vec<Value> = removed.chain(report.done.iter().map(|done| json!(done))).collect();
@@ -307,5 +293,5 @@ fn print_report(context: &CommandContext, report: &Report) -> Result<Outcome> {
     for Done { path, .. } in report.done.iter().filter(|done| done.answer.cut) {
         context.output.note(&format!("{path} is longer than a document may be: its end was not kept"));
     }
-    Ok(outcome)
+    done_if(report.faults.is_empty())
 }

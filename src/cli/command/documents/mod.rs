@@ -2,25 +2,15 @@
 
 mod image;
 mod ingest;
-mod reader;
 
 pub use ingest::{IngestArgs, run as ingest};
-pub use reader::{ReadArgs, run as read};
 
 use std::path::Path;
 
-use clap::{Args, Subcommand};
-use serde_json::json;
-
+use super::prelude::*;
 use super::selection::ProjectArgs;
-use super::{CommandContext, Outcome, suggest};
-use crate::answer::{
-    documents::{Document, Shown},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, shown};
+use crate::answer::documents::{Document, Shown};
+use crate::reading;
 
 /// What to do with documents that were read.
 #[derive(Debug, Subcommand)]
@@ -68,13 +58,20 @@ const DOCUMENTS: &[(&str, Layout)] = &[
     ("path", Layout::Flexible),
 ];
 
-pub async fn run(context: &CommandContext, command: DocumentsCommand) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, command: DocumentsCommand) -> Result<()> {
     match command {
         DocumentsCommand::List(args) => list(context, args).await,
         DocumentsCommand::Show(args) => show(context, &args).await,
         DocumentsCommand::Image(args) => image::run(context, &args).await,
         DocumentsCommand::Forget(args) => forget(context, &args).await,
     }
+}
+
+/// `cerebro read-document`: the process in which documents are read. See [`reading`].
+pub fn read() -> Result<()> {
+    let served = reading::serve(std::io::stdin().lock(), std::io::stdout().lock());
+    served.map_err(|error| Error::stream("standard input", &error))?;
+    Ok(())
 }
 
 /// All documents that a request asks for, page by page.
@@ -89,7 +86,7 @@ async fn all(daemon: &Daemon, request: impl Fn() -> Request<of::Documents>) -> R
     }
 }
 
-async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
+async fn list(context: &CommandContext, args: ListArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let request = || args.of.request(of::Documents);
     let documents = all(&daemon, request).await?;
@@ -108,10 +105,10 @@ async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     });
     context.output.table(&table, "no documents yet; `cerebro ingest PATH` reads some")?;
     context.output.notes(&suggestions);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-/// A path as a person on a terminal reads it: from the working folder, where it lies below that. Scripts get it whole.
+/// A path for a person on a terminal: relative to the working folder if it is below it. Scripts get the whole path.
 fn near(context: &CommandContext, path: &str) -> String {
     let here = std::env::current_dir().ok().filter(|_| context.output.is_terminal());
     let below = here.and_then(|here| Some(Path::new(path).strip_prefix(here).ok()?.to_str()?.to_owned()));
@@ -134,7 +131,7 @@ async fn id_of(daemon: &Daemon, given: &str) -> Result<String> {
     found.map(|document| shown(&document.id)).ok_or_else(none)
 }
 
-async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
+async fn show(context: &CommandContext, args: &ShowArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
     let mut passages = Vec::new();
@@ -165,19 +162,15 @@ async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
         let (id, heading) = (passage.id.raw(), passage.heading.raw());
         context.output.text(&format!("\n--- {id} {heading} ---\n{}", passage.text.raw()))?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<Outcome> {
+async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<()> {
     let question = "Destroy what is stored of this document? This cannot be undone; its file stays.";
-    if !args.yes && !context.output.confirm(question)? {
-        context.output.note("nothing was destroyed");
-        return Ok(Outcome::Short);
-    }
+    context.output.agree(args.yes, question, "nothing was destroyed")?;
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let id = id_of(&daemon, &args.document).await?;
     let gone = daemon.read(Request::new(of::DocumentForget).with("id", id)).await?;
     context.output.json(gone.raw())?;
-    context.output.outcome(gone.id.raw(), "forgotten", &format!(": {}", gone.path.raw()))?;
-    Ok(Outcome::Done)
+    context.output.outcome(gone.id.raw(), "forgotten", &format!(": {}", gone.path.raw()))
 }

@@ -4,21 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use clap::Args;
-use serde_json::json;
-
 use super::super::marks::{print_marks, repeating};
+use super::super::prelude::*;
 use super::super::selection::ProjectArgs;
-use super::super::{CommandContext, Outcome, suggest, within};
 use crate::answer::{
-    Received, Text,
     history::{Exchange, Fact, Facts, Row, Status, Whole},
     observation::Observation,
-    of,
 };
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, shown};
 use cerebro_core::domain::{Proven, limits::LIMIT_MAX};
 
 /// Exchanges of a session that are asked for at once.
@@ -108,7 +100,7 @@ impl ScopeArgs {
         self.of.request(operation).with("limit", self.limit)
     }
 
-    /// Asks for facts. Where there are none, says which project may have been meant.
+    /// Asks for facts. If there are none, says which project may have been meant.
     async fn facts(
         &self,
         context: &CommandContext,
@@ -179,7 +171,7 @@ const ERRORS: &[Column<Fact>] = &[
 
 const PROVEN: &[(&str, Layout)] = &[("id", Layout::Id), ("fact", Layout::Fixed), ("what", Layout::Flexible)];
 
-pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcome> {
+pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<()> {
     let asked = |all: bool| {
         let request = args.scope.request(of::Search).with("query", args.text.join(" "));
         request.with("type", "history").with("hidden", all)
@@ -210,7 +202,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     });
     context.output.table(&table, "no past session mentions it")?;
     print_marks(context, answer.hits.iter().map(|hit| (&hit.id, &hit.marks)));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Why a search found nothing, and what to try next.
@@ -227,7 +219,7 @@ fn nothing_found(status: &Status, args: &SearchArgs, is_hidden: bool) -> &'stati
     }
 }
 
-pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
+pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
     let Some(session) = args.session else {
         return list(context, args.project.filter(|_| !args.all_projects)).await;
     };
@@ -235,11 +227,9 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
     let mut exchanges: Vec<Exchange> = Vec::new();
     let (whole, mut raw) = loop {
         let from = exchanges.last().map_or(0, |last| last.seq + 1);
-        let request = Request::new(of::HistorySession)
-            .with("session", session.clone())
-            .with("from", from)
-            .with("limit", PAGE)
-            .with("full", args.full);
+        let request = Request::new(of::HistorySession).given(json!({
+            "session": session, "from": from, "limit": PAGE, "full": args.full,
+        }));
         let page = daemon.read(request).await?;
         let raw = page.raw().clone();
         let whole = page.into_answer().one;
@@ -278,7 +268,7 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
             context.output.note(&repeating(exchange.id.raw(), now));
         }
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Shows a session's exchanges in one table and what they prove in another.
@@ -290,7 +280,7 @@ fn show_exchanges(context: &CommandContext, exchanges: &[Exchange]) -> Result<()
             table.add(vec![shown(&exchange.id), fact.to_owned(), what]);
         }
     }
-    if table.is_empty() { Ok(()) } else { context.output.table(&table, "") }
+    context.output.table(&table, "")
 }
 
 /// What an exchange proves, in words.
@@ -326,7 +316,7 @@ fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
     rows.into_iter().map(|(name, what)| (name, what.trim().to_owned())).collect()
 }
 
-async fn list(context: &CommandContext, project: Option<String>) -> Result<Outcome> {
+async fn list(context: &CommandContext, project: Option<String>) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(Request::new(of::HistorySession).with("project", project.as_deref())).await?;
     let is_empty = answer.sessions.iter().all(Vec::is_empty);
@@ -338,7 +328,7 @@ async fn list(context: &CommandContext, project: Option<String>) -> Result<Outco
     };
     context.output.table(&Table::of(SESSIONS, answer.sessions.as_deref().unwrap_or_default()), nothing)?;
     context.output.notes(&suggestions);
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Asks for facts about a kind of thing, and shows them, or `nothing`.
@@ -348,33 +338,32 @@ async fn print_facts(
     (about, asked): (&str, String),
     columns: &[Column<Fact>],
     nothing: &str,
-) -> Result<Outcome> {
+) -> Result<()> {
     let request = scope.request(of::HistoryFacts).with("about", about).with("query", asked);
     let answer = scope.facts(context, request).await?;
     context.output.json(answer.raw())?;
     let nothing = if answer.unrecorded { UNRECORDED } else { nothing };
-    context.output.table(&Table::of(columns, &answer.facts), nothing)?;
-    Ok(Outcome::Done)
+    context.output.table(&Table::of(columns, &answer.facts), nothing)
 }
 
-/// What is said where nothing like a command is found and the command itself would not be recorded.
+/// The message if no similar command is found and the command itself would not be recorded.
 const UNRECORDED: &str = "no recorded command has these words: commands that only show or move files (`ls`, `git diff`), \
                           and those of several lines or of more than 240 bytes, are not recorded";
 
-pub async fn files(context: &CommandContext, args: FilesArgs) -> Result<Outcome> {
+pub async fn files(context: &CommandContext, args: FilesArgs) -> Result<()> {
     print_facts(context, &args.scope, ("file", args.file), FILES, "no past session changed it").await
 }
 
-pub async fn how(context: &CommandContext, args: HowArgs) -> Result<Outcome> {
+pub async fn how(context: &CommandContext, args: HowArgs) -> Result<()> {
     print_facts(context, &args.scope, ("command", args.command), COMMANDS, "no past session ran it").await
 }
 
-pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<Outcome> {
+pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<()> {
     print_facts(context, &args.scope, ("error", args.error), ERRORS, "no past session had this error").await
 }
 
 /// For a line, finds the exchange that wrote a similar line; otherwise those that changed the file.
-pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome> {
+pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<()> {
     let (file, line) = place(&args.file)?;
     let written = line.map(|number| text_of(Path::new(&file), number)).transpose()?;
     let request = args.scope.request(of::HistoryFacts).with("about", "file").with("query", file);
@@ -384,8 +373,7 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<Outcome>
     if written.is_some() && answer.line_found == Some(false) {
         context.output.note("no past session wrote that line; these changed the file");
     }
-    context.output.table(&Table::of(FILES, &answer.facts), "no past session changed it")?;
-    Ok(Outcome::Done)
+    context.output.table(&Table::of(FILES, &answer.facts), "no past session changed it")
 }
 
 /// A file and, behind a colon, the number of a line. A file's own name may contain a colon, too.

@@ -1,15 +1,11 @@
 //! `cerebro history forget`: purges past sessions, so that no import brings them back.
 
-use clap::{ArgGroup, Args};
-use serde_json::json;
+use clap::ArgGroup;
 
-use super::super::{CommandContext, Outcome, setup::SetupContext};
-use crate::answer::{Text, history::Forgotten, of};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
-use crate::cli::table::shown;
+use super::super::prelude::*;
+use super::super::setup::SetupContext;
+use crate::answer::history::Forgotten;
 use crate::setup::skill;
-use cerebro_core::text;
 use cerebro_service::{KEPT_OUT_CHARS_MIN, is_kept_out};
 
 /// Destroy past sessions, or parts of them, for good
@@ -39,15 +35,13 @@ pub struct ForgetArgs {
     yes: bool,
 }
 
-pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<()> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let request = |dry_run: bool| {
-        Request::new(of::HistoryForget)
-            .with("session", args.session.clone())
-            .with("project", args.project.clone())
-            .with("before", args.before.clone())
-            .with("text", args.text.clone())
-            .with("dry_run", dry_run)
+        Request::new(of::HistoryForget).given(json!({
+            "session": args.session, "project": args.project, "before": args.before, "text": args.text,
+            "dry_run": dry_run,
+        }))
     };
     let preview = daemon.read(request(true)).await?;
     // A text or a session that is not stored yet is kept out of what is read later. Names and claims that have
@@ -58,12 +52,9 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
         context
             .output
             .note("nothing matches, so nothing was destroyed; `cerebro history show` lists sessions");
-        return Ok(Outcome::Done);
+        return Ok(());
     }
-    if !args.yes && !context.output.confirm(&question(&preview, keeps_out))? {
-        context.output.note("nothing was destroyed");
-        return Ok(Outcome::Short);
-    }
+    context.output.agree(args.yes, &question(&preview, keeps_out), "nothing was destroyed")?;
     let gone = daemon.read(request(false)).await?;
     let skills = installed_skills(context, &gone);
     let mut raw = gone.raw().clone();
@@ -86,7 +77,7 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> 
     for skill in &skills {
         context.output.note(&format!("the installed skill {skill} stays; it contains forgotten text"));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// The installed skills that name a memory whose evidence is gone. They are a person's files and stay.

@@ -6,23 +6,13 @@ mod forget;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
-use serde_json::json;
 use toml_edit::{Array, InlineTable, Value};
 
+use super::prelude::*;
 use super::setup::SetupContext;
-use super::{CommandContext, Outcome};
-use crate::answer::{
-    Received,
-    history::{Fault, Found, MemoryFile, Preview, Status, Taken},
-    of,
-};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, bytes, shown};
+use crate::answer::history::{Fault, Found, MemoryFile, Preview, Status, Taken};
 use crate::config::{Config, edit};
 use crate::home::CONFIG_FILE;
-use cerebro_core::text;
 use cerebro_service::{Choice, HistorySettings, agent_slug, agents, glance, places};
 
 /// How often the progress is polled.
@@ -54,7 +44,7 @@ pub enum HistoryCommand {
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ImportArgs {
     /// Only sessions of this agent; can be repeated [default: those chosen before, or else all that are found]
-    #[arg(long = "agent", value_name = "AGENT", value_parser = agent_names())]
+    #[arg(long = "agent", value_name = "AGENT", value_parser = PossibleValuesParser::new(agents().map(agent_slug)))]
     agents: Vec<String>,
     /// Only sessions of this project [default: those chosen before, or else all]
     #[arg(long, value_name = "NAME")]
@@ -104,10 +94,6 @@ pub struct ExcludeArgs {
     remove: bool,
 }
 
-fn agent_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(agents().map(agent_slug))
-}
-
 const FOUND: &[Column<Found>] = &[
     ("agent", Layout::Fixed, |one| shown(&one.agent)),
     ("files", Layout::Count, |one| shown(&one.files)),
@@ -136,7 +122,7 @@ const FAULTS: &[Column<Fault>] = &[
     ("why it was not read", Layout::Flexible, |fault| shown(&fault.reason)),
 ];
 
-pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<()> {
     match command {
         HistoryCommand::Import(args) => import(context, args).await,
         HistoryCommand::Status => status(context).await,
@@ -153,7 +139,7 @@ pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Ou
     }
 }
 
-async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
+async fn import(context: &CommandContext, args: ImportArgs) -> Result<()> {
     if args.since.as_deref().is_some_and(|since| text::duration(since).is_none()) {
         return Err(Error::usage("`--since` is a number and a unit, such as 30d, or 0 for all"));
     }
@@ -169,7 +155,7 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
         } else {
             show_found(context, &found)?;
         }
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     if let Some(nothing) = nothing {
         let hint = "`cerebro history import --dry-run` shows what there is; `cerebro history include` chooses a project \
@@ -181,10 +167,7 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
         if !context.output.is_json() {
             show_found(context, &found)?;
         }
-        if !context.output.confirm(&question(&settings, &args))? {
-            context.output.note("nothing was imported");
-            return Ok(Outcome::Short);
-        }
+        context.output.agree(false, &question(&settings, &args), "nothing was imported")?;
     }
     let changes = changes(&settings, &args);
     if !changes.is_empty() {
@@ -196,7 +179,7 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     } else {
         watch(context, &daemon).await?
     };
-    show_status(context, &status).map(|()| Outcome::Done)
+    show_status(context, &status)
 }
 
 /// The message that no session of the named project was found, with projects that may have been meant.
@@ -215,9 +198,7 @@ fn nobody_worked_there(found: &Preview, args: &ImportArgs) -> Option<String> {
 /// A request about the sessions that were chosen.
 fn asked<O>(operation: O, args: &ImportArgs) -> Request<O> {
     Request::new(operation)
-        .with("agents", args.agents.clone())
-        .with("project", args.project.clone())
-        .with("since", args.since.clone())
+        .given(json!({ "agents": args.agents, "project": args.project, "since": args.since }))
 }
 
 /// The question before an import, with what a yes means.
@@ -270,9 +251,6 @@ fn included(choices: &[Choice]) -> Value {
 
 /// Reports the past sessions on this machine while an agent is set up. With `asks`, offers to import them if there is
 /// a terminal. Nothing is imported without a yes.
-///
-/// # Errors
-/// Settings that cannot be written, or a daemon that cannot be reached after a yes.
 pub async fn offer(
     context: &CommandContext,
     setup: &SetupContext,
@@ -327,16 +305,12 @@ pub enum Answer {
 fn show_found(context: &CommandContext, found: &Received<Preview>) -> Result<()> {
     context.output.json(found.raw())?;
     context.output.table(&Table::of(FOUND, &found.agents), "no agent has recorded a session here")?;
-    let files = Table::of(MEMORY_FILES, &found.memory_files);
-    if !files.is_empty() {
-        context.output.table(&files, "")?;
-    }
+    context.output.table(&Table::of(MEMORY_FILES, &found.memory_files), "")?;
     show_faults(context, &found.faults)
 }
 
 fn show_faults(context: &CommandContext, faults: &[Fault]) -> Result<()> {
-    let table = Table::of(FAULTS, faults);
-    if table.is_empty() { Ok(()) } else { context.output.table(&table, "") }
+    context.output.table(&Table::of(FAULTS, faults), "")
 }
 
 /// What readers call a record that does not name its type.
@@ -366,13 +340,13 @@ async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Received<Sta
     }
 }
 
-async fn status(context: &CommandContext) -> Result<Outcome> {
+async fn status(context: &CommandContext) -> Result<()> {
     let status = context.ask(Request::new(of::HistoryStatus)).await?;
     show_status(context, &status)?;
     if status.state == "off" {
         context.output.note("past sessions are not imported; `cerebro history import` asks and imports them");
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()> {
@@ -391,10 +365,7 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()
         ("folders looked through", context.output.moment(&status.scanned_at)),
         ("files there", shown(&status.seen)),
     ])?;
-    let table = Table::of(TAKEN, &status.agents);
-    if !table.is_empty() {
-        context.output.table(&table, "")?;
-    }
+    context.output.table(&Table::of(TAKEN, &status.agents), "")?;
     show_faults(context, &status.faults)
 }
 
@@ -427,14 +398,14 @@ const EXCLUDE: Choosing = Choosing {
     narrows: false,
 };
 
-/// Empties the list of what is included, so that it narrows nothing.
-fn include_all(context: &CommandContext) -> Result<Outcome> {
+/// Empties the list of what is included, so that everything is included.
+fn include_all(context: &CommandContext) -> Result<()> {
     edit::set(&context.home()?.config_file(), "history", &[(INCLUDE.key, Some(included(&[])))])?;
     choose(context, &INCLUDE, None, false)
 }
 
 /// Adds to a list in the settings, removes from it, or shows it.
-fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove: bool) -> Result<Outcome> {
+fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove: bool) -> Result<()> {
     let file = context.home()?.config_file();
     let mut entries = (list.of)(Config::read(&file)?.history);
     if let Some(what) = what {
@@ -465,6 +436,5 @@ fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove:
     for entry in entries {
         table.add(vec![entry]);
     }
-    context.output.table(&table, list.nothing)?;
-    Ok(Outcome::Done)
+    context.output.table(&table, list.nothing)
 }

@@ -10,13 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use serde_json::{Value, json};
-
-use super::super::{CommandContext, Outcome};
+use super::super::prelude::*;
 use super::{folder, settings};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, ms};
+use crate::cli::table::ms;
 use crate::home::Home;
 use cerebro_core::redact::redact_text;
 use cerebro_models::embed::{self, Embedder, Provider, Purpose, Settings};
@@ -127,7 +123,7 @@ fn lines(path: &Path, most: usize) -> Result<Vec<Value>> {
     Ok(values)
 }
 
-pub async fn run(context: &CommandContext, home: &Home, args: CompareArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, home: &Home, args: CompareArgs) -> Result<()> {
     let set = Set::read(&args.data)?;
     let folder = folder(home);
     let names = if args.names.is_empty() { folder.names()? } else { args.names };
@@ -167,7 +163,7 @@ pub async fn run(context: &CommandContext, home: &Home, args: CompareArgs) -> Re
     }
     context.output.table(&table, "no model is installed")?;
     context.output.note(&format!("{questions} questions, {passages} passages"));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// What a model is worth on a set.

@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use serde_json::json;
 
-use super::super::{CommandContext, Outcome};
+use super::super::prelude::*;
 use super::{folder, renew, settings, write};
-use crate::cli::error::{Error, Result};
 use crate::home::Home;
 use cerebro_models::embed::hub::{HubModel, Overrides, SCHEME};
 use cerebro_models::embed::install::{self, Found, Installer};
@@ -84,10 +81,10 @@ enum PoolingArg {
     Cls,
 }
 
-/// What to do where a model cannot be fetched.
+/// What to do if a model cannot be fetched.
 const OFFLINE: &str = "with `--from DIR`, the model's files are taken from a folder, without a network";
 
-pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Result<()> {
     let folder = folder(home);
     let installer = Installer { folder: &folder, library: args.runtime_from.as_deref() };
     warn_of_native_code(context, &args);
@@ -133,7 +130,7 @@ pub async fn run(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
     let next =
         if first { "in use".to_owned() } else { format!("`cerebro model use {}` uses it", manifest.name) };
     context.output.note(&format!("{} is installed and works; {next}", manifest.name));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 impl InstallArgs {
@@ -190,7 +187,7 @@ fn advance(progress: &ProgressBar, name: &str, count: u64) {
     }
     progress.inc(count);
     if progress.length().is_some_and(|length| length < progress.position()) {
-        // ONNX Runtime is fetched too where it is missing.
+        // ONNX Runtime is fetched too if it is missing.
         progress.set_length(progress.position());
     }
 }

@@ -9,17 +9,14 @@ mod test;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::json;
 use toml_edit::Value as Setting;
 
 use self::compare::CompareArgs;
 use self::install::InstallArgs;
 use self::test::TestArgs;
-use super::{CommandContext, Outcome, daemon};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Column, Layout, Table, bytes, shown};
+use super::daemon;
+use super::prelude::*;
 use crate::config::{Config, edit};
 use crate::daemon::spawn;
 use crate::home::Home;
@@ -79,7 +76,7 @@ pub struct RemoveArgs {
     yes: bool,
 }
 
-pub async fn run(context: &CommandContext, command: ModelCommand) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, command: ModelCommand) -> Result<()> {
     let home = context.home()?;
     if matches!(command, ModelCommand::Install(_) | ModelCommand::Test(_) | ModelCommand::Compare(_)) {
         // These run a model in this process.
@@ -126,7 +123,7 @@ struct ListedModel {
     about: Option<String>,
 }
 
-fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
+fn list(context: &CommandContext, home: &Home) -> Result<()> {
     let folder = folder(home);
     let settings = settings(home)?;
     // A wrong setting is reported by the commands that use it; the list is correct without it.
@@ -173,11 +170,10 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
     }
     let answer = json!({ "models": models, "provider": settings.provider.as_str() });
     context.output.json(&answer)?;
-    context.output.table(&Table::of(MODELS, &models), "no models")?;
-    Ok(Outcome::Done)
+    context.output.table(&Table::of(MODELS, &models), "no models")
 }
 
-async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<Outcome> {
+async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<()> {
     let folder = folder(home);
     let mut wanted = settings(home)?;
     match Provider::parse(&args.name) {
@@ -218,7 +214,7 @@ async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<
         Some(model) => format!("in use: {} ({} dimensions)", model.name, model.dimension),
         None => "no model is in use; searches go by words alone".to_owned(),
     });
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 impl UseArgs {
@@ -260,15 +256,12 @@ fn keys(settings: &Settings, args: &UseArgs) -> Vec<(&'static str, Option<Settin
     keys
 }
 
-async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Result<Outcome> {
+async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Result<()> {
     let (folder, name, settings) = (folder(home), &args.name, settings(home)?);
     let used = embed::open(&settings, &folder).ok().flatten();
     let is_used = used.is_some_and(|used| used.model().name == format!("local/{name}"));
     let question = format!("{name} is the model in use; without it, searches use words alone. Remove it?");
-    if is_used && !args.yes && !context.output.confirm(&question)? {
-        context.output.note("nothing was removed");
-        return Ok(Outcome::Short);
-    }
+    context.output.agree(args.yes || !is_used, &question, "nothing was removed")?;
     if !folder.remove(name)? {
         return Err(Error::user(format!("the model `{name}` is not installed")));
     }
@@ -280,7 +273,7 @@ async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Res
     context
         .output
         .note(&format!("{name} is removed; its vectors stay until another model has embedded the memories"));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn write(home: &Home, keys: &[(&str, Option<Setting>)]) -> Result<()> {

@@ -4,13 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use serde_json::json;
-
-use super::super::{CommandContext, Outcome};
+use super::super::prelude::*;
 use super::{folder, settings};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{bytes, ms};
+use crate::cli::table::ms;
 use crate::home::Home;
 use cerebro_core::redact::redact_text;
 use cerebro_models::embed::{self, Embedder, Provider, Purpose};
@@ -33,7 +29,7 @@ const NEAR: [&str; 2] = [
 ];
 const FAR: &str = "We render the chart with twelve columns on wide screens.";
 
-pub async fn run(context: &CommandContext, home: &Home, args: TestArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, home: &Home, args: TestArgs) -> Result<()> {
     let mut settings = settings(home)?;
     if let Some(name) = args.name {
         (settings.provider, settings.model) = (Provider::Local, name);
@@ -76,7 +72,7 @@ pub async fn run(context: &CommandContext, home: &Home, args: TestArgs) -> Resul
             .output
             .note("sentences with the same meaning are no more similar than sentences with different meanings: is this the right model?");
     }
-    Ok(if sound { Outcome::Done } else { Outcome::Short })
+    done_if(sound)
 }
 
 /// The middle one of some times.
@@ -108,7 +104,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     (sum * 1_000.0).round() / 1_000.0
 }
 
-/// What this process holds in memory, where the system says it.
+/// How much memory this process uses, if the system says it.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let fields: HashMap<&str, &str> = status.lines().filter_map(|line| line.split_once(':')).collect();

@@ -3,14 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use clap::Args;
-use serde_json::Value;
-
-use super::super::suggest;
-use crate::cli::daemon_client::Daemon;
-use crate::cli::error::{Error, Result};
+use super::super::prelude::*;
 use cerebro_core::domain::{Kind, Project, Timestamp};
-use cerebro_core::text;
 
 /// Which part.
 #[derive(Debug, Clone, Default, Args)]

@@ -3,18 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-
+use super::super::prelude::*;
 use super::foreign::{ForeignError, Harvest, Item, LineKind, Source};
-use super::{CommandContext, Outcome};
-use crate::answer::of;
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::shown;
 use crate::home::user_home;
 use crate::project_dir;
 use cerebro_core::domain::{Project, Run};
-use cerebro_core::text;
 
 /// Most lines, and bytes of lines, that are sent at once.
 const BATCH_LINES_MAX: usize = 200;
@@ -39,7 +32,7 @@ pub async fn run(
     path: &Path,
     project: Option<String>,
     run: Run,
-) -> Result<Outcome> {
+) -> Result<()> {
     let project = match project {
         Some(name) => Project::parse(&name).ok_or_else(|| {
             Error::user(format!("`{name}` is not a project name, which has 1 to 200 characters"))
@@ -71,7 +64,7 @@ pub async fn run(
     print(context, &report, run)
 }
 
-/// The file that is meant: the one that was named, or where the program keeps its own.
+/// The file to import: the one that was named, or the one in which the program keeps its memory.
 fn located(source: Source, path: &Path) -> Result<PathBuf> {
     if path != Path::new("-") {
         return Ok(path.to_owned());
@@ -151,7 +144,7 @@ async fn send(daemon: &Daemon, batch: &[Item], run: Run, report: &mut Report) ->
     Ok(())
 }
 
-fn print(context: &CommandContext, report: &Report, run: Run) -> Result<Outcome> {
+fn print(context: &CommandContext, report: &Report, run: Run) -> Result<()> {
     let skipped: Vec<Value> =
         report.skipped.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
     let count = |kind| report.created.get(&kind).copied().unwrap_or_default();
@@ -173,7 +166,7 @@ fn print(context: &CommandContext, report: &Report, run: Run) -> Result<Outcome>
     if run.is_dry() {
         context.output.note("nothing was written: this was a dry run");
     }
-    Ok(if report.skipped.is_empty() { Outcome::Done } else { Outcome::Short })
+    done_if(report.skipped.is_empty())
 }
 
 impl From<ForeignError> for Error {

@@ -22,10 +22,7 @@ struct Raw<'a> {
 }
 
 impl<'a> Front<'a> {
-    /// Takes the lines apart.
-    ///
-    /// # Errors
-    /// The first line that is no property.
+    /// Takes the lines apart. Fails on the first line that is no property.
     pub fn split(text: &'a str) -> Result<Self, String> {
         let mut properties = BTreeMap::<&str, Raw<'_>>::new();
         let mut present = None;

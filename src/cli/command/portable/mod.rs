@@ -10,24 +10,20 @@ mod vault;
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use self::export_part::{PartArgs, PartFilter};
 use self::foreign::Source;
-use super::{CommandContext, Outcome, backup};
-use crate::answer::{Received, backup::Made, of, portable::Imported};
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::shown;
+use super::backup;
+use super::prelude::*;
+use crate::answer::{backup::Made, portable::Imported};
 use crate::home::Home;
+use crate::platform::if_there;
 use cerebro_core::domain::{Run, limits::LINE_BYTES_MAX};
-use cerebro_core::text;
 use cerebro_durable as durable;
 
 /// Most lines that are sent at once.
@@ -87,7 +83,7 @@ pub struct ImportArgs {
     dry_run: bool,
 }
 
-pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcome> {
+pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<()> {
     if !args.part.is_all() && args.format != Format::Surrealql {
         let daemon = Daemon::reach(&context.home()?).await?;
         let suggestions = args.part.suggestions(&daemon).await?;
@@ -123,7 +119,7 @@ async fn has_any(daemon: &Daemon, mut part: PartFilter) -> Result<bool> {
 }
 
 /// Lets the daemon write the database's own script, consistent at one moment.
-async fn export_script(context: &CommandContext, file: &Path) -> Result<Outcome> {
+async fn export_script(context: &CommandContext, file: &Path) -> Result<()> {
     let home = context.home()?;
     if file == Path::new("-") {
         return print_script(context, &home).await;
@@ -133,12 +129,12 @@ async fn export_script(context: &CommandContext, file: &Path) -> Result<Outcome>
     let made = write_script(context, &home, &target).await?;
     context.output.json(made.raw())?;
     context.output.note(&format!("{} is a script for SurrealDB", target.display()));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Prints the script by way of a draft in the home. The draft is removed in any case, because it contains the whole
 /// memory.
-async fn print_script(context: &CommandContext, home: &Home) -> Result<Outcome> {
+async fn print_script(context: &CommandContext, home: &Home) -> Result<()> {
     let fault = |error: io::Error| Error::file("write", home.root(), &error);
     let draft = tempfile::Builder::new().prefix(durable::PREFIX).tempfile_in(home.root()).map_err(fault)?;
     let target = draft.into_temp_path();
@@ -147,7 +143,7 @@ async fn print_script(context: &CommandContext, home: &Home) -> Result<Outcome> 
     let removed = target.close();
     copied.map_err(|error| Error::stream("standard output", &error))?;
     removed.map_err(fault)?;
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 async fn write_script(context: &CommandContext, home: &Home, target: &Path) -> Result<Received<Made>> {
@@ -156,7 +152,7 @@ async fn write_script(context: &CommandContext, home: &Home, target: &Path) -> R
     backup::with_progress(context, &daemon, request).await
 }
 
-async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outcome> {
+async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<()> {
     let mut filter = args.part.filter()?;
     let daemon = Daemon::reach(&context.home()?).await?;
     if args.file == Path::new("-") {
@@ -166,7 +162,7 @@ async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outc
             export_pages(&daemon, &progress, &mut filter, |text| context.output.write(text)).await?;
         progress.finish_and_clear();
         exported.warn(context);
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let fault = |error: io::Error| Error::file("write", &args.file, &error);
     check_replaceable(&args.file)?;
@@ -185,7 +181,7 @@ async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outc
     let lines = exported.lines;
     context.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))?;
     context.output.note(&format!("{}: {}", args.file.display(), text::counted(lines, "line")));
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn counter(context: &CommandContext) -> ProgressBar {
@@ -257,11 +253,7 @@ impl Pages {
 /// Refuses to replace any file except an earlier export or an empty file.
 fn check_replaceable(file: &Path) -> Result<()> {
     let fault = |error: io::Error| Error::file("read", file, &error);
-    let found = match fs::metadata(file) {
-        Ok(found) => found,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(fault(error)),
-    };
+    let Some(found) = if_there(fs::metadata(file)).map_err(fault)? else { return Ok(()) };
     // Anything else than a file, such as a pipe, is not opened: that could wait for ever.
     let mut first = String::new();
     if found.is_file() {
@@ -278,11 +270,7 @@ fn check_replaceable(file: &Path) -> Result<()> {
 /// Refuses to replace an earlier export by a part that lacks something of it.
 fn check_covered(file: &Path, mut part: PartFilter) -> Result<()> {
     let fault = |error: io::Error| Error::file("read", file, &error);
-    let earlier = match File::open(file) {
-        Ok(earlier) => earlier,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(fault(error)),
-    };
+    let Some(earlier) = if_there(File::open(file)).map_err(fault)? else { return Ok(()) };
     let mut lines = Lines::new(Box::new(BufReader::new(earlier)), file.to_owned());
     while let Some(line) = lines.next().map_err(fault)? {
         if line.is_ok_and(|line| line.trim().is_empty() || part.keep(&line).is_some()) {
@@ -320,7 +308,7 @@ impl Report {
     }
 }
 
-pub async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
+pub async fn import(context: &CommandContext, args: ImportArgs) -> Result<()> {
     if let Some(source) = args.from {
         return foreign_import::run(context, source, &args.file, args.project, Run::dry_if(args.dry_run))
             .await;
@@ -331,7 +319,7 @@ pub async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcom
     import_lines(context, args).await
 }
 
-async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
+async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<()> {
     let (reader, size): (Box<dyn BufRead>, _) = if args.file == Path::new("-") {
         if io::stdin().is_terminal() {
             context
@@ -378,7 +366,7 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
     print(context, &mut report)
 }
 
-fn print(context: &CommandContext, report: &mut Report) -> Result<Outcome> {
+fn print(context: &CommandContext, report: &mut Report) -> Result<()> {
     report.skipped.sort();
     context.output.json(&report.json())?;
     context.output.facts(&[
@@ -387,12 +375,12 @@ fn print(context: &CommandContext, report: &mut Report) -> Result<Outcome> {
         ("skipped", report.skipped.len().to_string()),
     ])?;
     if report.skipped.is_empty() {
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     for (line, why) in &report.skipped {
         context.output.note(&format!("line {line} was skipped: {}", text::one_line(why)));
     }
-    Ok(Outcome::Short)
+    Err(Error::reported())
 }
 
 /// An export begins with its header; anything else is most likely another file.

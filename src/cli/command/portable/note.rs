@@ -279,10 +279,7 @@ fn is_bullet(line: &str) -> bool {
     })
 }
 
-/// Reads a note; `None` for one of a session.
-///
-/// # Errors
-/// What is wrong with its front matter.
+/// Reads a note; `None` for one of a session. The error says what is wrong with its front matter.
 pub fn parse(text: &str) -> Result<Option<Note>, String> {
     let text = unified(text);
     let Some((front, body)) = split(&text) else {

@@ -4,30 +4,26 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::super::prelude::*;
+use super::Pages;
 use super::export_part::{PartArgs, PartFilter};
 use super::note::{self, Link, Note};
 use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below, project_of};
-use super::{CommandContext, Outcome, Pages};
 use crate::answer::{
-    Text,
     graph::Edge,
-    of,
     portable::{Line, Memory},
     sessions::Session,
 };
-use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::{Error, Result};
 use crate::config::Config;
 use cerebro_core::code::Code;
 use cerebro_core::domain::Run;
-use cerebro_core::{redact, text};
+use cerebro_core::redact;
 use cerebro_durable as durable;
 
 /// Says what was done, and which files were left alone and why.
-fn print(context: &CommandContext, report: &Report) -> Result<Outcome> {
+fn print(context: &CommandContext, report: &Report) -> Result<()> {
     let skipped: Vec<Value> = report
         .skipped
         .iter()
@@ -43,7 +39,7 @@ fn print(context: &CommandContext, report: &Report) -> Result<Outcome> {
     for (path, why) in &report.skipped {
         context.output.note(&format!("{} was skipped: {}", path.display(), text::one_line(why)));
     }
-    Ok(if report.skipped.is_empty() { Outcome::Done } else { Outcome::Short })
+    done_if(report.skipped.is_empty())
 }
 
 /// What links need before the first note is written.
@@ -65,7 +61,7 @@ struct NoteName {
 }
 
 /// Writes the live memories and the sessions of a part into `dir`. Files that are not ours stay as they are.
-pub async fn export(context: &CommandContext, dir: &Path, part: &PartArgs) -> Result<Outcome> {
+pub async fn export(context: &CommandContext, dir: &Path, part: &PartArgs) -> Result<()> {
     let filter = part.filter()?;
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
@@ -173,7 +169,7 @@ fn memory_links(memory: &Memory, survey: &Survey) -> Vec<Link> {
 
 /// Imports every note below `dir`. Changed notes become revisions. Notes without an id become memories, and the new
 /// id is written into the note.
-pub async fn import(context: &CommandContext, dir: &Path, run: Run) -> Result<Outcome> {
+pub async fn import(context: &CommandContext, dir: &Path, run: Run) -> Result<()> {
     let notes = notes_below(dir)?;
     let daemon = Daemon::reach(&context.home()?).await?;
     let bar = context
@@ -215,7 +211,7 @@ async fn import_note(
         fs::read_to_string(path).map_err(|error| Fault::Note(format!("it cannot be read: {error}")))?;
     let Some(note) = note::parse(&text).map_err(Fault::Note)? else { return Ok(None) };
     let answer = daemon.read(request(&note, root, path, run)).await.map_err(|error| {
-        // The next note may be taken where this one is not; a store that fails will fail again.
+        // The next note may be accepted even if this one is not; a store that fails will fail again.
         if error.code().is_some_and(Code::is_callers_fault) {
             Fault::Note(error.to_string())
         } else {
@@ -264,13 +260,10 @@ fn request(note: &Note, root: &Path, path: &Path, run: Run) -> Request<of::Note>
         ),
     };
     Request::new(of::Note)
-        .with("id", note.id.clone())
-        .with("revision", note.revision)
-        .with("title", note.title.clone().unwrap_or(stem))
-        .with("content", note.content.clone())
-        .with("type", note.kind.clone())
-        .with("project", project)
-        .with("scope", scope)
+        .given(json!({
+            "id": note.id, "revision": note.revision, "title": note.title.clone().unwrap_or(stem),
+            "content": note.content, "type": note.kind, "project": project, "scope": scope,
+        }))
         // Of an exported note, a property that is gone was taken away.
         .with("topic_key", note.topic_key.clone().or_else(|| note.id.as_ref().map(|_| String::new())))
         .with("tags", tags(note))

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::super::prelude::*;
 use super::note::{self, Note, Standing};
-use crate::cli::error::{Error, Result};
 use crate::platform;
 use cerebro_core::domain::{MemoryId, Project};
-use cerebro_core::{redact, text};
+use cerebro_core::redact;
 use cerebro_durable::{self as durable, Kind};
 
 /// Deepest folder below the given one that is read.
@@ -316,8 +316,8 @@ pub fn folder_of(project: &str) -> PathBuf {
     project.split('/').enumerate().map(segment).collect()
 }
 
-/// The project of a new note in a folder of an export; `None` if that is the export's own. If the folder's name has a
-/// digest, an exported note in it says of which project it is.
+/// The project of a new note in a folder of an export; `None` for the export's own folder. If the folder's name has a
+/// digest, an exported note in it names the project.
 pub fn project_of(root: &Path, folder: &Path) -> Option<String> {
     let name = folder.display().to_string();
     let has_digest = |part: &str| {

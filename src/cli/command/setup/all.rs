@@ -1,12 +1,7 @@
 //! `cerebro setup --all`: configures every agent on this machine, after showing each change.
 
-use serde_json::{Value, json};
-
-use super::{
-    AgentFiles, CommandContext, Outcome, Plan, SetupArgs, SetupContext, history, print_differences,
-    print_files,
-};
-use crate::cli::error::{Error, Result};
+use super::super::prelude::*;
+use super::{AgentFiles, Plan, SetupArgs, SetupContext, history, print_differences, print_files};
 use crate::setup::{AGENTS, Agent, Change};
 use cerebro_core::domain::Run;
 
@@ -18,7 +13,7 @@ struct Found {
 
 /// Plans all agents before the first file is written, and shows the differences. An agent whose files cannot be
 /// edited or written is named; the others are set up.
-pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<()> {
     let setup = SetupContext::of(context)?;
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for agent in AGENTS.iter().filter(|agent| agent.is_installed(&setup.folders)) {
@@ -31,23 +26,18 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
     }
     if found.is_empty() {
         context.output.json(&json!({ "agents": [], "faults": faults }))?;
-        if !faults.is_empty() {
-            return Ok(Outcome::Short);
-        }
+        done_if(faults.is_empty())?;
         context.output.note(
             "no agent was found here; `cerebro setup` lists those that it knows, and `cerebro setup AGENT` sets one up \
              all the same",
         );
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let changes = || found.iter().flat_map(|found| &found.plan.changes);
     let is_any = changes().any(Change::is_any);
     print_differences(context, changes(), Run::dry_if(args.dry_run))?;
-    if is_any && !args.dry_run && !args.yes && !context.output.confirm(&question(&found))? {
-        context.output.note("nothing was changed");
-        return Ok(Outcome::Short);
-    }
     if !args.dry_run {
+        context.output.agree(args.yes || !is_any, &question(&found), "nothing was changed")?;
         found.retain_mut(|Found { agent_files, plan }| match agent_files.apply(context, plan) {
             Ok(()) => true,
             Err(error) => {
@@ -56,12 +46,12 @@ pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> 
             }
         });
     }
-    let short = if faults.is_empty() { Outcome::Done } else { Outcome::Short };
+    let is_whole = faults.is_empty();
     print(context, &setup, &found, Run::dry_if(args.dry_run), faults)?;
     if !args.dry_run {
         history::offer(context, &setup, args.history, !args.yes).await?;
     }
-    Ok(short)
+    done_if(is_whole)
 }
 
 /// Says why an agent was not set up.

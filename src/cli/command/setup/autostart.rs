@@ -3,19 +3,16 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use clap::Args;
-
 use super::super::daemon;
-use super::{CommandContext, Outcome, SetupContext, print_differences, remove_empty_folders, show_changes};
-use crate::cli::error::Result;
+use super::super::prelude::*;
+use super::{SetupContext, print_differences, remove_empty_folders, show_changes};
 use crate::setup::machine::{Order, SERVICE_RECORD, Service};
 use crate::setup::{self, Change, Record};
 use cerebro_core::domain::Run;
-use cerebro_core::text;
 
 /// How long the service manager may take for one order.
 const ORDER_MAX: Duration = Duration::from_secs(30);
-/// Said where no file is changed or kept.
+/// The message if no file is changed or kept.
 const NOTHING: &str = "Cerebro's service was not installed";
 
 #[derive(Debug, Args)]
@@ -35,7 +32,7 @@ pub struct UninstallArgs {
     dry_run: bool,
 }
 
-pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Outcome> {
+pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<()> {
     if !args.dry_run {
         // Opening an existing home resolves symbolic links in its path. The service's name depends on that path.
         context.home()?;
@@ -65,15 +62,14 @@ pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Out
         notes.push(format!("to start it: {}", lines(&service.start())));
     }
     show_changes(context, &setup, &changes, Run::dry_if(args.dry_run), &notes, NOTHING)?;
-    Ok(if problem.is_some() { Outcome::Short } else { Outcome::Done })
+    done_if(problem.is_none())
 }
 
-pub async fn uninstall(context: &CommandContext, args: &UninstallArgs) -> Result<Outcome> {
+pub async fn uninstall(context: &CommandContext, args: &UninstallArgs) -> Result<()> {
     let setup = SetupContext::of(context)?;
     let run = Run::dry_if(args.dry_run);
     let (changes, notes) = remove(context, run).await?;
-    show_changes(context, &setup, &changes, run, &notes, NOTHING)?;
-    Ok(Outcome::Done)
+    show_changes(context, &setup, &changes, run, &notes, NOTHING)
 }
 
 /// Stops and removes the service; in a dry run, only lists what would be removed. If the service manager cannot be

@@ -3,14 +3,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory};
+use clap::CommandFactory;
 use clap_complete::aot;
 use clap_mangen::Man;
-use serde_json::json;
 
-use super::{CommandContext, Outcome, SetupContext, files, print_files, remove_empty_folders};
+use super::super::prelude::*;
+use super::{SetupContext, files, print_files, remove_empty_folders};
 use crate::cli::Cli;
-use crate::cli::error::{Error, Result};
 use crate::platform;
 use crate::setup::machine::{COMPLETIONS_RECORD, Shell};
 use crate::setup::{self, Change, Record, Target};
@@ -37,7 +36,7 @@ pub struct ManArgs {
     dir: PathBuf,
 }
 
-pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> {
+pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<()> {
     if args.remove {
         let changes = remove(context, &[args.shell], Run::Real)?;
         return show(context, &changes, &[]);
@@ -47,7 +46,7 @@ pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> 
         if !context.output.json(&json!({ "script": args.shell.marked(&script) }))? {
             context.output.write(&args.shell.marked(&script))?;
         }
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let setup = SetupContext::of(context)?;
     let home = context.home()?;
@@ -78,13 +77,13 @@ pub(super) fn remove(context: &CommandContext, shells: &[Shell], run: Run) -> Re
     Ok(changes.into_iter().filter(Change::is_any).collect())
 }
 
-fn show(context: &CommandContext, changes: &[Change], notes: &[&str]) -> Result<Outcome> {
+fn show(context: &CommandContext, changes: &[Change], notes: &[&str]) -> Result<()> {
     context.output.json(&json!({ "files": files(changes, Run::Real), "notes": notes }))?;
     print_files(context, &SetupContext::of(context)?, changes, "no completions of Cerebro were installed")?;
     for note in notes {
         context.output.note(note);
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn script(shell: Shell) -> Result<String> {
@@ -99,7 +98,7 @@ fn script(shell: Shell) -> Result<String> {
     String::from_utf8(bytes).map_err(|error| Error::internal(format!("the script is not text: {error}")))
 }
 
-pub fn man(context: &CommandContext, args: &ManArgs) -> Result<Outcome> {
+pub fn man(context: &CommandContext, args: &ManArgs) -> Result<()> {
     let unusable = |error| Error::file("write to", &args.dir, &error);
     platform::create_private_dir_all(&args.dir).map_err(unusable)?;
     let mut tree = Cli::command().disable_help_subcommand(true);
@@ -114,8 +113,7 @@ pub fn man(context: &CommandContext, args: &ManArgs) -> Result<Outcome> {
         written.push(path.display().to_string());
     }
     context.output.json(&json!({ "pages": written }))?;
-    context.output.text(&written.join("\n"))?;
-    Ok(Outcome::Done)
+    context.output.text(&written.join("\n"))
 }
 
 /// A command and all below it that people are shown.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// What put the program where it is.
+/// What installed the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Installation {
     Npm,

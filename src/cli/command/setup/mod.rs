@@ -3,6 +3,7 @@
 
 mod all;
 pub mod autostart;
+mod check;
 pub mod completions;
 mod installation;
 pub mod uninstall;
@@ -11,21 +12,18 @@ pub mod welcome;
 
 use std::path::{Path, PathBuf};
 
+use clap::ArgGroup;
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{ArgGroup, Args};
-use serde_json::{Value, json};
 
-use super::{CommandContext, Outcome, history};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table};
+use super::history;
+use super::prelude::*;
 use crate::config::Config;
 use crate::home::{CONFIG_FILE, HomeError, user_home};
-use crate::mcp::TOOLS;
 use crate::setup::machine::{COMPLETIONS_RECORD, SERVICE_RECORD};
 use crate::setup::skill::SKILLS_RECORD;
 use crate::setup::{
-    self, AGENTS, Agent, Change, Invocation, Left, Part, Record, SetupError, Target, UserFolders, command_in,
-    plugin, short, text_of, tools_of,
+    self, AGENTS, Agent, Change, Invocation, Left, Part, Record, SetupError, Target, UserFolders, plugin,
+    short, text_of,
 };
 use cerebro_core::domain::Run;
 
@@ -128,7 +126,7 @@ pub(super) struct AgentFiles {
     setup: SetupContext,
     targets: Vec<Target>,
     pub(super) record: Option<Record>,
-    /// How the host takes out Cerebro's package, where it has it: that does all that set-up would do.
+    /// How the host removes Cerebro's package, if it has one: the package does all that set-up would do.
     pub(super) package: Option<&'static str>,
 }
 
@@ -184,10 +182,10 @@ impl AgentFiles {
             ));
         }
         let put = PARTS.iter().filter(|part| wanted(**part) && self.has_file_for(**part));
-        Ok(Plan { changes, notes, parts: put.map(|part| part.name().to_owned()).collect() })
+        Ok(Plan { changes, notes, parts: put.map(|part| part.as_str().to_owned()).collect() })
     }
 
-    /// Nothing is to do where the host has Cerebro's package.
+    /// The plan if the host has Cerebro's package: there is nothing to do.
     fn plan_beside_package(&self, removal: &str) -> Plan {
         let Agent { title, name, .. } = self.agent;
         let mut notes = vec![format!(
@@ -424,19 +422,16 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     Ok(made.canonicalize().unwrap_or(made))
 }
 
-pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome> {
+pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<()> {
     if args.all {
         return all::run(context, &args).await;
     }
     let Some(name) = &args.agent else {
-        return if args.check { check_all(context).await } else { list(context) };
+        return if args.check { check::all(context).await } else { list(context) };
     };
     let agent_files = AgentFiles::named(context, name)?;
     if args.check {
-        let checked = check(&agent_files).await?;
-        context.output.json(&checked.answer)?;
-        checked.show(context)?;
-        return Ok(checked.outcome());
+        return check::one(context, &agent_files).await;
     }
     let mut plan = agent_files.plan(&args)?;
     if !args.dry_run {
@@ -446,15 +441,14 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
     if !args.dry_run {
         history::offer(context, &agent_files.setup, args.history, !args.yes).await?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
-pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> {
+pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<()> {
     let agent_files = AgentFiles::named(context, &args.agent)?;
     let run = Run::dry_if(args.dry_run);
     let (changes, notes) = agent_files.remove(run)?;
-    agent_files.show(context, &changes, run, &notes)?;
-    Ok(Outcome::Done)
+    agent_files.show(context, &changes, run, &notes)
 }
 
 const AGENT_COLUMNS: &[(&str, Layout)] = &[
@@ -471,17 +465,16 @@ fn agent_row(name: &str, is_installed: bool, parts: &[&str], configuration: Stri
     vec![name.to_owned(), found.to_owned(), put_in, configuration]
 }
 
-fn list(context: &CommandContext) -> Result<Outcome> {
+fn list(context: &CommandContext) -> Result<()> {
     let mut table = Table::new(AGENT_COLUMNS);
-    let (mut rows, mut outcome) = (Vec::new(), Outcome::Done);
-    let (mut is_missing, mut is_any) = (false, false);
+    let (mut rows, mut is_faulty, mut is_missing, mut is_any) = (Vec::new(), false, false, false);
     for agent in &AGENTS {
         let (agent_files, fault) = AgentFiles::and_fault(context, agent)?;
         let is_installed = agent.is_installed(&agent_files.setup.folders);
         // `setup AGENT` reports a file that cannot be read; here it counts as not set up.
         let states = agent_files.states().unwrap_or_default();
         let parts: Vec<&str> =
-            states.iter().filter(|state| state.held).map(|state| state.part.name()).collect();
+            states.iter().filter(|state| state.held).map(|state| state.part.as_str()).collect();
         let path = agent_files.targets.first().map(|target| target.path.clone()).unwrap_or_default();
         let mut row = json!({
             "agent": agent.name, "installed": is_installed, "set_up": parts, "configuration": path,
@@ -489,7 +482,7 @@ fn list(context: &CommandContext) -> Result<Outcome> {
         if let Some(fault) = fault {
             row["problem"] = json!(fault.to_string());
             context.output.warn(&fault.to_string());
-            outcome = Outcome::Short;
+            is_faulty = true;
         }
         rows.push(row);
         is_missing |= is_installed && parts.is_empty();
@@ -505,153 +498,7 @@ fn list(context: &CommandContext) -> Result<Outcome> {
     } else {
         "none was found here; `cerebro setup AGENT` sets one up all the same"
     });
-    Ok(outcome)
-}
-
-const STATES: &[(&str, Layout)] = &[
-    ("part", Layout::Fixed),
-    ("state", Layout::Fixed),
-    ("file", Layout::Flexible),
-    ("agent", Layout::Spare),
-];
-
-/// What a check of one agent found.
-struct Checked {
-    answer: Value,
-    table: Table,
-    /// What is to be said beside the table.
-    notes: Vec<String>,
-    /// Whether the server does not list its tools, or a part that was added is missing.
-    is_short: bool,
-}
-
-impl Checked {
-    fn outcome(&self) -> Outcome {
-        if self.is_short { Outcome::Short } else { Outcome::Done }
-    }
-
-    fn show(&self, context: &CommandContext) -> Result<()> {
-        context.output.table(&self.table, "nothing is set up")?;
-        context.output.notes(&self.notes);
-        Ok(())
-    }
-}
-
-/// Finds out what is set up in an agent, and whether its server answers.
-async fn check(agent_files: &AgentFiles) -> Result<Checked> {
-    let states = agent_files.states()?;
-    let is_missing =
-        |state: &State| !state.held && (state.part == Part::Server || agent_files.was_put(state.part));
-    let mut table = Table::new(STATES);
-    let mut parts = Vec::new();
-    let mut faults = Vec::new();
-    for target in &agent_files.targets {
-        faults.extend(agent_files.fault(target)?.map(|fault| (&target.path, fault)));
-    }
-    for state in &states {
-        let is_malformed = faults.iter().any(|(path, _)| *path == &state.target.path);
-        let word = if is_malformed {
-            "malformed"
-        } else if state.held {
-            "set up"
-        } else if is_missing(state) {
-            "missing"
-        } else {
-            "not set up"
-        };
-        let path = &state.target.path;
-        parts.push(json!({ "part": state.part.name(), "state": word, "path": path }));
-        let (part, file) = (state.part.name().to_owned(), agent_files.setup.short(path));
-        table.add(vec![part, word.to_owned(), file, agent_files.agent.name.to_owned()]);
-    }
-    let connected = connect(agent_files).await?;
-    let is_short = connected.is_err() || !faults.is_empty() || states.iter().any(is_missing);
-    let (tools, problem) = match connected {
-        Ok(tools) => (Some(tools), None),
-        Err(problem) => (None, Some(problem)),
-    };
-    let mut notes = vec![match &problem {
-        None => format!("{} connects: {} tools", agent_files.agent.title, tools.unwrap_or_default()),
-        Some(problem) => format!("{} does not connect: {problem}", agent_files.agent.title),
-    }];
-    notes.extend(faults.into_iter().map(|(_, fault)| fault).filter(|fault| problem.as_ref() != Some(fault)));
-    let answer = json!({
-        "agent": agent_files.agent.name, "parts": parts, "connected": problem.is_none(), "tools": tools,
-        "problem": problem,
-    });
-    Ok(Checked { answer, table, notes, is_short })
-}
-
-/// Checks every agent found here into which Cerebro was put, and names the others.
-async fn check_all(context: &CommandContext) -> Result<Outcome> {
-    let folders = SetupContext::of(context)?.folders;
-    let (mut answers, mut is_short) = (Vec::new(), false);
-    for agent in &AGENTS {
-        let checked = match check_found(context, agent).await {
-            Ok(Some(checked)) => checked,
-            Ok(None) => {
-                if agent.is_installed(&folders) {
-                    let words = format!("{}: not set up; `cerebro setup {}`", agent.title, agent.name);
-                    context.output.note(&words);
-                }
-                continue;
-            }
-            // The others are checked all the same.
-            Err(error) => {
-                is_short = true;
-                let problem = error.to_string();
-                context.output.warn(&format!("{}: {problem}", agent.title));
-                answers.push(json!({
-                    "agent": agent.name, "parts": [], "connected": false, "tools": null, "problem": problem,
-                }));
-                continue;
-            }
-        };
-        is_short |= checked.is_short;
-        checked.show(context)?;
-        answers.push(checked.answer);
-    }
-    let is_none = answers.is_empty();
-    context.output.json(&json!({ "agents": answers }))?;
-    if is_none {
-        context.output.note("no agent is set up; `cerebro setup` lists them");
-    }
-    Ok(if is_short || is_none { Outcome::Short } else { Outcome::Done })
-}
-
-/// Checks an agent into which Cerebro was put; `None` for another one.
-async fn check_found(context: &CommandContext, agent: &'static Agent) -> Result<Option<Checked>> {
-    let agent_files = AgentFiles::of(context, agent)?;
-    // A file that cannot be read is reported by the check.
-    if agent_files.record.is_none() && !agent_files.is_set_up().unwrap_or(true) {
-        return Ok(None);
-    }
-    check(&agent_files).await.map(Some)
-}
-
-/// Starts the command in the agent's file and counts its tools.
-async fn connect(agent_files: &AgentFiles) -> Result<std::result::Result<usize, String>> {
-    let Some(target) = agent_files.targets.first() else {
-        return Ok(Err("it has no configuration".to_owned()));
-    };
-    if let Some(fault) = agent_files.fault(target)? {
-        return Ok(Err(fault));
-    }
-    let text = text_of(target)?.unwrap_or_default();
-    let Some(command) = command_in(target, &text) else {
-        let hint = format!(
-            "no entry in {}; run `cerebro setup {}`",
-            agent_files.setup.short(&target.path),
-            agent_files.agent.name
-        );
-        return Ok(Err(hint));
-    };
-    Ok(match tools_of(&command).await {
-        // Those of groups may come beside them.
-        Ok(tools) if TOOLS.iter().all(|tool| tools.iter().any(|name| *name == tool.name)) => Ok(tools.len()),
-        Ok(tools) => Err(format!("it lists {} tools, {} were expected", tools.len(), TOOLS.len())),
-        Err(problem) => Err(format!("{problem} (`{}`)", command.join(" "))),
-    })
+    done_if(!is_faulty)
 }
 
 #[cfg(test)]
@@ -662,7 +509,7 @@ mod tests {
     #[test]
     fn agents_are_readable_at_three_widths() {
         let mut table = Table::new(AGENT_COLUMNS);
-        let parts = PARTS.map(Part::name);
+        let parts = PARTS.map(Part::as_str);
         for (name, is_installed, parts, path) in [
             ("claude-code", true, &parts[..], "~/.claude.json"),
             ("codex", true, &[], "~/.codex/config.toml"),

@@ -5,14 +5,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use serde_json::{Value, json};
-
+use super::super::prelude::*;
 use super::super::{daemon, trial};
 use super::installation::Installation;
-use super::{AgentFiles, CommandContext, Outcome, SetupContext, autostart, completions, files, print_files};
-use crate::cli::error::{Error, Result};
-use crate::cli::table::bytes;
+use super::{AgentFiles, SetupContext, autostart, completions, files, print_files};
 use crate::daemon::lock::{Lock, Use};
 use crate::home::bytes_below;
 use crate::hook::missed;
@@ -98,7 +94,7 @@ impl Removed {
     }
 }
 
-pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<()> {
     let setup = SetupContext::of(context)?;
     let folder = setup.folder.clone();
     let shown = setup.short(&folder);
@@ -110,10 +106,7 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
     if args.memory && !args.dry_run && !args.yes && folder.exists() {
         let size = bytes(bytes_below(&folder));
         let question = format!("Destroy the memory in {shown} ({size}) for good? This cannot be undone.");
-        if !context.output.confirm(&question)? {
-            context.output.note("nothing was changed");
-            return Ok(Outcome::Short);
-        }
+        context.output.agree(false, &question, "nothing was changed")?;
     }
     let mut removed = Removed::default();
     let run = Run::dry_if(args.dry_run);
@@ -234,15 +227,14 @@ fn remove(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
-fn print(context: &CommandContext, setup: &SetupContext, run: Run, removed: &Removed) -> Result<Outcome> {
-    let short = if removed.faults.is_empty() { Outcome::Done } else { Outcome::Short };
+fn print(context: &CommandContext, setup: &SetupContext, run: Run, removed: &Removed) -> Result<()> {
     let faults: Vec<Value> = removed.faults.iter().map(|fault| json!(fault)).collect();
     let answer = json!({
         "dry_run": run.is_dry(), "files": files(&removed.changes, run), "notes": removed.notes, "faults": faults,
     });
     if context.output.json(&answer)? {
         // A warning would repeat the faults.
-        return Ok(short);
+        return done_if(removed.faults.is_empty());
     }
     if run.is_dry() {
         let differences: String = removed.changes.iter().map(Change::shown_difference).collect();
@@ -256,7 +248,7 @@ fn print(context: &CommandContext, setup: &SetupContext, run: Run, removed: &Rem
         context.output.warn(fault);
     }
     context.output.notes(&removed.notes);
-    Ok(short)
+    done_if(removed.faults.is_empty())
 }
 
 #[cfg(test)]

@@ -3,18 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use clap::Args;
 use reqwest::{Client, header::LOCATION, redirect};
 use semver::Version;
-use serde_json::{Value, json};
 
+use super::super::prelude::*;
 use super::super::{bounded_text, text_of};
 use super::installation::Installation;
-use super::{CommandContext, Outcome};
-use crate::cli::error::{Error, Result};
 use crate::daemon::VERSION;
 use crate::platform;
-use cerebro_core::text;
 use cerebro_models::provider::{Address, causes};
 
 /// The longest announcement that is read.
@@ -39,7 +35,7 @@ pub struct UpgradeArgs {
     from: String,
 }
 
-pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<()> {
     let is_address = ["http://", "https://"].iter().any(|scheme| args.from.starts_with(scheme));
     let text = if is_address { fetch(&args.from).await? } else { text_of(Path::new(&args.from), BYTES_MAX)? };
     let newest = version_in(&text).ok_or_else(|| {
@@ -60,7 +56,7 @@ pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome>
         Some(renewal) => context.output.note(&format!("there is a newer version: {renewal}")),
         None => context.output.note("no newer version is announced there"),
     }
-    Ok(if is_newer { Outcome::Short } else { Outcome::Done })
+    done_if(!is_newer)
 }
 
 /// Asks the server that was named, and no other: a redirection is not followed. Beyond this machine only what is

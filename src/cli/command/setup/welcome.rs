@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{AgentFiles, CommandContext, Outcome, SetupContext};
-use crate::cli::error::Result;
-use crate::cli::table::bytes;
+use super::super::prelude::*;
+use super::{AgentFiles, SetupContext};
 use crate::daemon::VERSION;
 use crate::home::bytes_below;
 use crate::setup::AGENTS;
 
-pub fn run(context: &CommandContext) -> Result<Outcome> {
+pub fn run(context: &CommandContext) -> Result<()> {
     let setup = SetupContext::of(context)?;
     let mut agents = Vec::new();
     for agent in AGENTS.iter().filter(|agent| agent.is_installed(&setup.folders)) {
@@ -21,8 +20,7 @@ pub fn run(context: &CommandContext) -> Result<Outcome> {
         .folder
         .exists()
         .then(|| format!("Memory: {} ({})\n", setup.short(&setup.folder), bytes(bytes_below(&setup.folder))));
-    context.output.text(&text(&agents, memory.as_deref().unwrap_or_default()))?;
-    Ok(Outcome::Done)
+    context.output.text(&text(&agents, memory.as_deref().unwrap_or_default()))
 }
 
 /// The whole text, from the agents found and whether each is set up.

@@ -83,7 +83,7 @@ fn observation(
     })
 }
 
-/// What stays the same of a row in every copy of the file. The number alone is another row's elsewhere.
+/// What identifies a row in every copy of the file. Its number alone may belong to another row in another file.
 fn key(row: &Row) -> String {
     row.text("sync_id").map_or_else(
         || {

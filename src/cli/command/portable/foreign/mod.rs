@@ -20,17 +20,19 @@ use sha2::{Digest, Sha256};
 use crate::platform;
 use cerebro_core::domain::limits::{TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX};
 use cerebro_core::domain::{Kind, MemoryId, Project, SessionId};
-use cerebro_core::text;
+use cerebro_core::{named, text};
 
-/// A program whose memory can be imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Source {
-    /// engram: its SQLite file, `~/.engram/engram.db`
-    Engram,
-    /// @modelcontextprotocol/server-memory: its JSON Lines file, `memory.json` or `memory.jsonl`
-    ServerMemory,
-    /// claude-mem: its SQLite file, `~/.claude-mem/claude-mem.db`
-    ClaudeMem,
+named! {
+    /// A program whose memory can be imported.
+    #[derive(ValueEnum)]
+    pub enum Source {
+        /// engram: its SQLite file, `~/.engram/engram.db`
+        Engram = "engram",
+        /// @modelcontextprotocol/server-memory: its JSON Lines file, `memory.json` or `memory.jsonl`
+        ServerMemory = "server-memory",
+        /// claude-mem: its SQLite file, `~/.claude-mem/claude-mem.db`
+        ClaudeMem = "claude-mem",
+    }
 }
 
 impl Source {
@@ -43,18 +45,7 @@ impl Source {
         }
     }
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Engram => "engram",
-            Self::ServerMemory => "server-memory",
-            Self::ClaudeMem => "claude-mem",
-        }
-    }
-
-    /// Reads everything in the file.
-    ///
-    /// # Errors
-    /// [`ForeignError`] when the file is not of this program. Entries that cannot be read are in
+    /// Reads everything in the file. Fails if the file is not of this program; entries that cannot be read are in
     /// [`Harvest::skipped`].
     pub fn read(self, path: &Path, project: &Project) -> Result<Harvest, ForeignError> {
         match self {
@@ -101,7 +92,7 @@ pub enum LineKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     pub kind: LineKind,
-    /// The id of what it is about; of an edge, that of the memory.
+    /// The id of its subject; for an edge, that of the memory.
     pub id: String,
     pub json: Value,
 }
@@ -151,7 +142,7 @@ impl Harvest {
 
 /// An id derived from another program's.
 fn id_of(source: Source, kind: &str, key: &str) -> String {
-    let digest = Sha256::digest(format!("{}\u{1f}{kind}\u{1f}{key}", source.name()));
+    let digest = Sha256::digest(format!("{}\u{1f}{kind}\u{1f}{key}", source.as_str()));
     MemoryId::of_digest(&digest.into()).as_str().to_owned()
 }
 

@@ -21,9 +21,6 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Opens the file and checks that it holds the tables.
-    ///
-    /// # Errors
-    /// [`ForeignError`] when it is missing, no database, or another program's.
     pub fn open(path: &'a Path, source: Source, tables: &[&str]) -> Result<Self, ForeignError> {
         drop(open(path)?);
         let checked = path.canonicalize().and_then(|whole| check_companions(&whole));
@@ -36,7 +33,7 @@ impl<'a> Reader<'a> {
         for table in tables {
             if !reader.has(table)? {
                 let reason = format!("it has no table `{table}`");
-                let (path, program) = (path.to_path_buf(), source.name());
+                let (path, program) = (path.to_path_buf(), source.as_str());
                 return Err(ForeignError::Other { path, program, reason });
             }
         }
@@ -79,7 +76,7 @@ impl<'a> Reader<'a> {
 pub struct Row(HashMap<String, Value>);
 
 impl Row {
-    /// A text that is there and not blank.
+    /// A text that is present and not blank.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name) {
             Some(Value::Text(text)) if !text.trim().is_empty() => Some(text),
