@@ -8,6 +8,11 @@
 # last built `cerebro` stays in place.
 set -euo pipefail
 
+# Warnings are errors unless the caller says otherwise (check.sh).
+read -ra flags <<<"${CLIPPY_FLAGS--D warnings}"
+# A build script has to run.
+[[ " $* " == *" build_script_build "* ]] && exec clippy-driver "$@" "${flags[@]}"
+
 arguments=()
 for argument in "$@"; do
   case "$argument" in
@@ -16,6 +21,4 @@ for argument in "$@"; do
   esac
   arguments+=("$argument")
 done
-# Warnings are errors unless the caller says otherwise (check.sh).
-read -ra flags <<<"${CLIPPY_FLAGS--D warnings}"
 exec clippy-driver "${arguments[@]}" "${flags[@]}"
