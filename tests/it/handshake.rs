@@ -1,7 +1,5 @@
 //! The handshake of client and server, in both eras of the protocol.
 
-use std::time::Duration;
-
 use crate::support::{Agent, DEADLINE, Home, Value, json};
 
 const INSTRUCTIONS_BYTES_MAX: usize = 2_000;
@@ -173,7 +171,7 @@ fn a_call_sent_just_before_the_input_ends_is_still_served() {
     let mut agent = home.agent();
     let call = agent.send("mem_save", json!({"title": "Last words", "content": "Saved before hanging up."}));
     agent.close_input();
-    let saved = agent.answer_within(call, Duration::from_secs(20)).unwrap();
+    let saved = agent.answer(call).unwrap();
     let id = saved["structuredContent"]["id"].as_str().unwrap_or_default().to_owned();
     drop(agent);
     let mut other = home.agent();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
-use crate::support::{Home, json, wait_for};
+use crate::support::{Home, json};
 
 /// A folder that is the repository of a project.
 fn repository(home: &Home, project: &str) -> PathBuf {
@@ -39,14 +39,10 @@ fn import(home: &Home, choice: &[&str]) {
     home.json(&[&["history", "import", "--yes", "--since", "0"], choice].concat());
 }
 
-/// Waits until the daemon has looked through all folders after its start.
 fn restart(home: &Home) {
     home.kill_daemon();
     home.json(&["daemon", "start"]);
-    wait_for("the first look", || {
-        let status = home.json(&["history", "status"]);
-        (!status["scanned_at"].is_null() && status["state"] == "idle").then_some(())
-    });
+    home.first_look();
 }
 
 #[test]

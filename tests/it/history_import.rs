@@ -76,10 +76,7 @@ fn only_the_chosen_sources_are_imported() {
     // The scan at the daemon's start keeps to the choice, and so does an import that names no source.
     home.kill_daemon();
     home.json(&["daemon", "start"]);
-    wait_for("the first look", || {
-        let status = home.json(&["history", "status"]);
-        (!status["scanned_at"].is_null() && status["state"] == "idle").then_some(())
-    });
+    home.first_look();
     home.take_in();
     assert_eq!(home.past_sessions(), ["s-mine"]);
 

@@ -17,13 +17,13 @@ pub fn fault(status: &Value, file: &str) -> String {
 #[test]
 fn links_and_unreadable_files_are_named_and_the_others_are_imported() {
     let home = Home::new();
+    home.start_restrained();
     Claude::new("good", &home.work()).turn("Ask", "Answer.").write(&home);
     let outside = home.folder("outside").join("theirs.jsonl");
     fs::write(&outside, Claude::new("theirs", &home.work()).turn("Secret", "Yes.").text()).unwrap();
     symlink(&outside, claude_file(&home, "linked")).unwrap();
     let locked = Claude::new("locked", &home.work()).turn("Locked", "Yes.").write(&home);
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
-    let is_root = fs::read(&locked).is_ok();
     let large = claude_file(&home, "large");
     fs::File::create(&large).unwrap().set_len((2 << 30) + 1).unwrap();
     fs::write(claude_file(&home, "empty"), "").unwrap();
@@ -34,9 +34,7 @@ fn links_and_unreadable_files_are_named_and_the_others_are_imported() {
     let status = home.take_in();
     assert!(fault(&status, "linked").contains("link"));
     assert!(fault(&status, "large").contains("at most"));
-    if !is_root {
-        assert!(fault(&status, "locked").contains("denied"));
-    }
+    assert!(fault(&status, "locked").contains("denied"));
     let agent = &status["agents"][0];
     assert_eq!(agent["unknown"]["brand-new"], 1, "{status}");
     assert!(agent["malformed"].as_u64().unwrap() >= 1, "{status}");
@@ -215,6 +213,7 @@ fn a_session_of_gemini_belongs_to_the_folder_that_is_noted_beside_it() {
 #[test]
 fn a_file_of_600_mb_is_read_to_its_end_and_a_folder_that_cannot_be_entered_is_named() {
     let home = Home::new();
+    home.start_restrained();
     let session = Claude::new("s", &home.work()).turn("Before", "Yes.");
     let before = session.text();
     let path = session.write(&home);
@@ -226,12 +225,9 @@ fn a_file_of_600_mb_is_read_to_its_end_and_a_folder_that_cannot_be_entered_is_na
     let shut = claude_file(&home, "x").with_file_name("shut");
     fs::create_dir_all(&shut).unwrap();
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
-    let is_root = fs::read_dir(&shut).is_ok();
     let status = home.take_in();
     assert_eq!(status["agents"][0]["oversized"], 1, "{status}");
     assert_eq!(home.past_titles("s"), ["Before", "After"]);
-    if !is_root {
-        assert!(fault(&status, "shut").contains("denied"));
-    }
+    assert!(fault(&status, "shut").contains("denied"));
     fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
 }

@@ -110,19 +110,24 @@ fn insist(agent: &mut Agent, title: &str, content: &str) -> (String, usize) {
 /// The test server speaks no TLS, which tests the same as a certificate that nobody trusts.
 #[test]
 fn a_server_that_cannot_be_reached_safely_is_refused() {
-    let server = Surreal::start();
-    for scheme in ["wss", "https"] {
-        let home = server.home(scheme, "");
-        let done = home.run(&["save", "Title", "Text."]);
-        let stderr = &done.stderr;
-        assert_ne!(done.code(), 0);
-        assert!(
-            stderr.contains(&server.url(scheme)) && stderr.contains("cannot be reached"),
-            "{scheme}: {stderr}"
-        );
-        let log = std::fs::read_to_string(home.data().join("daemon.log")).unwrap();
-        assert!(!log.contains("panicked"), "{scheme}: {log}");
-    }
+    let server = &Surreal::start();
+    // Together, because each waits for ten seconds.
+    std::thread::scope(|scope| {
+        for scheme in ["wss", "https"] {
+            scope.spawn(move || {
+                let home = server.home(scheme, "");
+                let done = home.run(&["save", "Title", "Text."]);
+                let stderr = &done.stderr;
+                assert_ne!(done.code(), 0);
+                assert!(
+                    stderr.contains(&server.url(scheme)) && stderr.contains("cannot be reached"),
+                    "{scheme}: {stderr}"
+                );
+                let log = std::fs::read_to_string(home.data().join("daemon.log")).unwrap();
+                assert!(!log.contains("panicked"), "{scheme}: {log}");
+            });
+        }
+    });
 }
 
 /// Reads until that is refused, and returns whether it was; every error must ask for a retry. Saves do not serve here:

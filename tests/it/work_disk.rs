@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::hooks::report;
-use crate::support::{Agent, FaultyDisk, Home, POLL_EVERY, Value, json, wait_for};
+use crate::support::{Agent, FaultyDisk, Home, Value, json, wait_for, wait_within};
 use crate::work_hooks::works;
 
 /// What a tool may take once the journal is known to be slow.
@@ -11,6 +11,8 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// How long a daemon may stay on a disk that failed: the engine gives a commit up after a minute, and what still waits
 /// for the disk holds up the end.
 const LEAVES_MAX: Duration = Duration::from_secs(150);
+/// How long the journal may do without the disk once it works again: it tries again a minute after it gave up.
+const KEEPS_UP_MAX: Duration = Duration::from_secs(120);
 
 fn ask(home: &Home, session: &str, words: &str) {
     report(home, "codex", "UserPromptSubmit", session, json!({ "prompt": words, "turn_id": words }));
@@ -80,7 +82,8 @@ fn a_disk_that_hangs_holds_up_no_agent_and_gaps_are_reported() {
     assert!(home.run(&["work", "list"]).stderr.contains("too slowly"));
 
     disk.heal();
-    wait_for("the journal to keep up again", || journal(&home)["degraded_until"].is_null().then_some(()));
+    let keeps_up = || journal(&home)["degraded_until"].is_null().then_some(());
+    wait_within(KEEPS_UP_MAX, "the journal to keep up again", keeps_up);
     assert_eq!(note(&mut agent, &work, "after").0, "recorded");
     assert_eq!(texts(&home, &work), ["before", "waited for in vain", "after"]);
     assert_eq!(gaps(&home, &work), 3, "two notes, and that it is done");
@@ -111,11 +114,7 @@ fn a_failing_sync_loses_nothing_acknowledged_and_the_journal_recovers() {
 
     disk.heal();
     // The database writes nothing until it is opened again: the daemon leaves, and the next one opens it.
-    let begun = Instant::now();
-    while home.daemons().contains(&failed) {
-        assert!(begun.elapsed() < LEAVES_MAX, "the daemon stays: {}", home.log_tail());
-        std::thread::sleep(POLL_EVERY);
-    }
+    wait_within(LEAVES_MAX, "the daemon to leave", || (!home.daemons().contains(&failed)).then_some(()));
     home.json(&["projects"]);
     ask(&home, "hooked", "after");
     assert_eq!(note(&mut agent, &work, "after").0, "recorded");

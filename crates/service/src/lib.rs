@@ -260,7 +260,7 @@ impl Service {
         service.memories.maintain_tombstones().await?;
         service.recall.index.begin_catching_up();
         service.follow_peers(peer_logs);
-        service.start_jobs();
+        service.start_jobs().await;
         service.journal.keep();
         Ok(service)
     }
@@ -353,19 +353,13 @@ impl Service {
     }
 
     /// Starts the loops over the background jobs, each with the handler of the capability that its work belongs to.
-    fn start_jobs(&self) {
-        let runner = self.runner.clone();
-        let embed = Embed::new(self.worker.clone());
-        let infer = RelationInference::new(self.worker.clone());
-        let derive = Derive::new(self.consolidating.clone());
-        let distil = Distil::new(self.distilling.clone());
-        self.base.tasks.spawn("the start of the jobs", async move {
-            runner.end_old_leases().await;
-            runner.start(embed);
-            runner.start(infer);
-            runner.start(derive);
-            runner.start(distil);
-        });
+    async fn start_jobs(&self) {
+        // Before anything of this process may hold a lease.
+        self.runner.end_old_leases().await;
+        self.runner.start(Embed::new(self.worker.clone()));
+        self.runner.start(RelationInference::new(self.worker.clone()));
+        self.runner.start(Derive::new(self.consolidating.clone()));
+        self.runner.start(Distil::new(self.distilling.clone()));
     }
 
     /// Starts what is done by the clock in the home's folder, until the service closes: backups, imports of past sessions,

@@ -14,7 +14,7 @@ use cerebro_models::provider::ProviderError;
 use cerebro_store::JobState;
 
 /// Milliseconds of each test's clock: a clock is a plain function, so each test has one of its own.
-static CLOCKS: [AtomicI64; 18] = [const { AtomicI64::new(BEGIN_MS) }; 18];
+static CLOCKS: [AtomicI64; 20] = [const { AtomicI64::new(BEGIN_MS) }; 20];
 /// When every clock begins: 2026-01-01T00:00:00Z.
 const BEGIN_MS: i64 = 1_767_225_600_000;
 
@@ -53,6 +53,18 @@ pub(super) fn runtime() -> tokio::runtime::Runtime {
 /// Runs a test.
 pub(super) fn run(test: impl Future<Output = ()>) {
     runtime().block_on(Box::pin(test));
+}
+
+/// Waits until something is so that a task of the service does.
+///
+/// # Panics
+/// After a minute, naming `what`: long, because a machine may be busy with other tests.
+pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so().await {
+        assert!(begun.elapsed() < Duration::from_secs(60), "waited in vain for: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 /// Every line of an export.
@@ -264,15 +276,8 @@ impl Embedder for Provider {
 
 /// Waits until the worker's report is as wanted.
 async fn reported(service: &Service, wanted: impl Fn(&WorkerReport) -> bool) -> WorkerReport {
-    let begun = Instant::now();
-    loop {
-        let report = service.worker.report();
-        if wanted(&report) {
-            return report;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{report:?}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("the worker's report", async || wanted(&service.worker.report())).await;
+    service.worker.report()
 }
 
 #[test]

@@ -193,6 +193,20 @@ impl Home {
         command
     }
 
+    /// Starts the daemon of a home that has none. The permissions of files hold for it, even if root runs the test.
+    pub fn start_restrained(&self) {
+        let mut command = self.command();
+        command.args(["daemon", "start"]);
+        if rustix::process::getuid().is_root() {
+            let mut as_others = Command::new("setpriv");
+            as_others.arg("--bounding-set=-dac_override,-dac_read_search").arg(PROGRAM);
+            as_others.args(command.get_args()).env_clear().current_dir(self.work());
+            as_others.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            command = as_others;
+        }
+        finish(&mut command).success();
+    }
+
     /// Runs one command of the program to its end.
     pub fn run(&self, args: &[&str]) -> Finished {
         finish(self.command().args(args))

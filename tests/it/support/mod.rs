@@ -68,13 +68,18 @@ pub static TOOLS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 ///
 /// # Panics
 /// After [`DEADLINE`], naming `what`.
-pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
+    wait_within(DEADLINE, what, condition)
+}
+
+/// As [`wait_for`], for what takes the program itself so long.
+pub fn wait_within<T>(deadline: Duration, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(value) = condition() {
             return value;
         }
-        assert!(start.elapsed() < DEADLINE, "waited {DEADLINE:?} in vain for: {what}");
+        assert!(start.elapsed() < deadline, "waited {deadline:?} in vain for: {what}");
         std::thread::sleep(POLL_EVERY);
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::{Home, Value, json};
+use super::{Home, Value, json, wait_for};
 
 /// A session of Claude Code, line by line.
 pub struct Claude {
@@ -129,6 +129,14 @@ impl Home {
     /// Imports all past sessions and returns the command's output.
     pub fn take_in(&self) -> Value {
         self.json(&["history", "import", "--yes", "--since", "0"])
+    }
+
+    /// Waits until the daemon has looked through all folders after its start.
+    pub fn first_look(&self) {
+        wait_for("the first look", || {
+            let status = self.json(&["history", "status"]);
+            (!status["scanned_at"].is_null() && status["state"] == "idle").then_some(())
+        });
     }
 
     /// The ids of all past sessions, in order.

@@ -509,6 +509,7 @@ fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
         let before = rendered(&service).await;
         service.memories.purge(&caller(), &memories[1], Vec::new()).await.unwrap();
         let after = rendered(&service).await;
+        assert!(!after.is_empty() && after.len() == before.len(), "{before:?} {after:?}");
         assert!(after.iter().all(|memory| !memory.content.contains("the first")), "{after:?}");
         assert!(after.iter().all(|memory| memory.revision == 1), "made anew");
         for memory in before {

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::{
     Service, Settings,
-    use_cases::{save, with_service},
+    use_cases::{TestClock, save, with_service},
 };
 use cerebro_store::JobState;
 
@@ -126,10 +126,12 @@ fn what_can_never_be_stored_is_given_up_without_its_text() {
 
 #[test]
 fn a_job_that_panics_fails_alone() {
-    with_service(Settings::default(), Timestamp::now, async |service| {
+    // Its wait never ends.
+    with_service(Settings::default(), TestClock::<18>::now, async |service| {
         for title in ["One", "The other"] {
             save(&service, title).await;
         }
+        TestClock::<18>::advance(Duration::from_secs(1));
         let mut is_first = true;
         one_done(&service, move |_| {
             assert!(!std::mem::replace(&mut is_first, false), "a handler that panics at one job");
@@ -146,15 +148,17 @@ fn a_job_that_panics_fails_alone() {
 #[test]
 fn a_loop_goes_on_after_its_handler_has_panicked() {
     for (place, left) in [("prepare", 1), ("drained", 0)] {
-        with_service(Settings::default(), Timestamp::now, async |service| {
+        with_service(Settings::default(), TestClock::<19>::now, async |service| {
             if place == "prepare" {
                 save(&service, "One").await;
+                TestClock::<19>::advance(Duration::from_secs(1));
             }
             let ((panics, has_panicked), (done, is_done)) = (oneshot::channel(), oneshot::channel());
             let step = |_: &mut bool| -> Result<Step, JobError> { Ok(Step::Done) };
             service.runner.start(Scripted { step, done: Some(done), panics: Some((place, panics)) });
             has_panicked.await.unwrap();
             save(&service, "The other").await;
+            TestClock::<19>::advance(Duration::from_secs(1));
             is_done.await.unwrap();
             let waiting = service.worker.jobs(JobState::Queued, 9).await.unwrap();
             assert_eq!(waiting.len(), left, "{place}: {waiting:?}");

@@ -88,7 +88,7 @@ fn nobody_waits_long_to_begin_fork_claim_or_announce() {
         let begun = Instant::now();
         let claim = service.journal.claim(&me, &id, false).await;
         assert!(matches!(claim, Err(ServiceError::JournalBusy)), "{claim:?}");
-        assert!(begun.elapsed() < slow::WAIT_MAX + Duration::from_secs(2));
+        assert!(begun.elapsed() < 5 * slow::WAIT_MAX);
         let begun = Instant::now();
         let new = BeginWork { title: "during".to_owned(), ..BeginWork::default() };
         let close = CloseWork { outcome: Outcome::Done, text: None };
@@ -101,7 +101,7 @@ fn nobody_waits_long_to_begin_fork_claim_or_announce() {
         ] {
             assert!(matches!(refused, Some(ServiceError::JournalBusy)), "{refused:?}");
         }
-        assert!(begun.elapsed() < Duration::from_secs(1), "nobody waits");
+        assert!(begun.elapsed() < slow::WAIT_MAX, "nobody waits");
         drop(wedged);
         TestClock::<13>::advance(Duration::from_secs(61));
         // What was waited for in vain came about: to ask again is to renew it.

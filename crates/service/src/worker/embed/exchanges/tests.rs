@@ -3,13 +3,12 @@
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
 };
 
 use crate::{
     Embedding, Evidence, EvidenceRequest, Forget, Service, Settings,
     history::tests::{batch, exchange, session},
-    use_cases::{save, with_vectors},
+    use_cases::{save, until, with_vectors},
 };
 use cerebro_core::domain::{ExchangeId, Run, Timestamp};
 use cerebro_core::redact::RedactedText;
@@ -81,15 +80,8 @@ async fn vectors(service: &Service) -> Vec<ExchangeId> {
 
 /// Waits until so many exchanges have vectors.
 async fn counted(service: &Service, wanted: usize) -> Vec<ExchangeId> {
-    let begun = Instant::now();
-    loop {
-        let ids = vectors(service).await;
-        if ids.len() == wanted {
-            return ids;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{} have vectors, not {wanted}", ids.len());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until("their vectors", async || vectors(service).await.len() == wanted).await;
+    vectors(service).await
 }
 
 /// The ids of what means the same as a question, best first.
@@ -132,11 +124,8 @@ fn what_means_the_same_is_found_and_what_was_forgotten_has_no_vector() {
         // Its text changes, and its vector with it.
         let exchanges = vec![exchange(0, "The bolt fell off the wire", "I put it back")];
         service.history.commit(batch("s1", exchanges)).await.unwrap();
-        let begun = Instant::now();
-        while !found(&service, "bird").await.is_empty() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "the vector of the earlier text stays");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("the vector of the earlier text to go", async || found(&service, "bird").await.is_empty())
+            .await;
 
         let one = Forget { text: Some("border".to_owned()), ..Forget::default() };
         service.history.forget(&one, Run::Real).await.unwrap();
@@ -167,12 +156,12 @@ fn only_sessions_with_a_person_are_read_and_only_by_a_model_in_this_process() {
             .await
             .unwrap();
         // A memory's vectors show that the worker looked.
-        let begun = Instant::now();
         save(&service, "A note on freight").await;
-        while service.worker.report().done == 0 || service.worker.report().state.name() != "idle" {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", service.worker.report());
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("the worker to rest", async || {
+            let report = service.worker.report();
+            report.done > 0 && report.state.name() == "idle"
+        })
+        .await;
         let read = read.lock().unwrap().clone();
         assert!(read.iter().all(|text| !text.contains("cargo")), "{read:?}");
         assert_eq!(found(&service, "freight").await, []);
