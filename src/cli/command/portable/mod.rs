@@ -254,10 +254,10 @@ impl Pages {
     }
 }
 
-/// Refuses to replace any file except an earlier export or an empty file.
+/// Refuses to replace anything except an earlier export or an empty file. A link is the person's, wherever it leads.
 fn check_replaceable(file: &Path) -> Result<()> {
     let fault = |error: io::Error| Error::file("read", file, &error);
-    let found = match fs::metadata(file) {
+    let found = match fs::symlink_metadata(file) {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(fault(error)),
