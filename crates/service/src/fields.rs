@@ -172,7 +172,7 @@ pub fn is_directory(path: &str) -> bool {
     path.len() <= DIRECTORY_BYTES_MAX && !path.contains(char::is_control)
 }
 
-/// A project; what names none is of the general one.
+/// The project of a line of an export; what names none is of the general one.
 pub(crate) fn project(text: &str) -> Result<Project, String> {
     if text.is_empty() {
         return Ok(Project::general());
