@@ -176,6 +176,28 @@ fn an_export_replaces_an_earlier_one_and_nothing_else() {
 }
 
 #[test]
+fn a_link_in_place_of_an_export_stays_wherever_it_leads() {
+    let home = Home::new();
+    home.agent().save("The gannet", "It dives.");
+    let (earlier, link) = (home.work().join("earlier"), home.work().join("latest"));
+    home.run(&["export", earlier.to_str().unwrap()]).success();
+    let text = read(&earlier);
+    home.agent().save("The puffin", "It burrows.");
+    for leads_to in [earlier.clone(), home.work().join("nowhere")] {
+        symlink(&leads_to, &link).unwrap();
+        for format in ["jsonl", "surrealql"] {
+            let refused = home.run(&["export", "--format", format, link.to_str().unwrap()]);
+            assert_eq!(refused.code(), 1, "{format}: {refused:?}");
+            assert!(refused.stderr.contains(link.to_str().unwrap()), "{refused:?}");
+            assert_eq!(fs::read_link(&link).unwrap(), leads_to, "{format}");
+        }
+        fs::remove_file(&link).unwrap();
+    }
+    assert_eq!(read(&earlier), text);
+    assert!(!home.work().join("nowhere").exists());
+}
+
+#[test]
 fn a_planted_link_in_place_of_a_draft_is_not_followed() {
     let vault = Vault::new();
     let victim = vault.home.work().join("victim");

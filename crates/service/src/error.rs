@@ -233,3 +233,32 @@ impl ServiceError {
         Self::Invalid { field, value, problem: problem.into() }
     }
 }
+
+/// Why a line was not imported.
+pub(crate) enum NotImported {
+    /// The line cannot be imported; the others can.
+    Refused(String),
+    /// The import as a whole failed.
+    Failed(ServiceError),
+}
+
+impl From<String> for NotImported {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
+}
+
+impl From<ServiceError> for NotImported {
+    fn from(error: ServiceError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StoreError> for NotImported {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// The outcome of a line: whether it brought something new.
+pub(crate) type Taking = Result<bool, NotImported>;

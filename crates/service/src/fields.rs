@@ -5,9 +5,9 @@ use cerebro_core::domain::limits::{
     AGENT_NAME_CHARS_MAX, CONTENT_BYTES_MAX, DIRECTORY_BYTES_MAX, HOOK_MESSAGE_CHARS_MAX, QUERY_CHARS_MAX,
     TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, TOPIC_KEY_CHARS_MAX,
 };
-use cerebro_core::domain::{Trigger, Validity};
+use cerebro_core::domain::{Project, Trigger, Validity};
 use cerebro_core::hygiene;
-use cerebro_core::redact::{Cleaned, RedactedText, redact_list, redact_text};
+use cerebro_core::redact::{Cleaned, RedactedText, redact_list, redact_name, redact_secrets, redact_text};
 use cerebro_core::text;
 
 /// Reads the texts of one call. This is the one place where input is redacted. It counts what was replaced, and answers
@@ -170,4 +170,12 @@ pub fn agent(name: &str) -> RedactedText {
 /// Whether this can be the path of a folder: one line of at most 4,096 bytes.
 pub fn is_directory(path: &str) -> bool {
     path.len() <= DIRECTORY_BYTES_MAX && !path.contains(char::is_control)
+}
+
+/// The project of a line of an export; what names none is of the general one.
+pub(crate) fn project(text: &str) -> Result<Project, String> {
+    if text.is_empty() {
+        return Ok(Project::general());
+    }
+    Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
 }

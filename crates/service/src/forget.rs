@@ -4,7 +4,7 @@ use cerebro_core::domain::{Document, DocumentId, HistoryTombstone, Project, Run,
 
 use crate::{
     Caller, Forget, Forgotten, Service, ServiceError, agent_name,
-    history::{Carried, Meant},
+    meant::{Carried, Meant},
 };
 
 /// How many documents are read at once.

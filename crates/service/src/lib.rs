@@ -16,6 +16,7 @@
 //! | [`backups`](Backups), [`studio`](Studio) | copies of the store; the store in its own language |
 //! | [`index`] | what is derived from the store so that things are found |
 //! | [`jobs`] | the loop over a kind of job, and asking a chat model |
+//! | [`meant`] | what is to be forgotten of past sessions |
 //! | [`base`], [`settings`] | the open store, the tasks and the clock; what the user can set |
 //!
 //! No module uses one above it. What spans all of them is in this crate's root: opening and closing, [`doctor`],
@@ -40,6 +41,7 @@ mod index;
 mod intake;
 mod jobs;
 pub mod looks;
+mod meant;
 mod memories;
 mod moment;
 mod peers;
@@ -77,8 +79,8 @@ pub use error::{Quotation, ServiceError};
 pub use feedback::{Feedback, Watched};
 pub use fields::{agent as agent_name, is_directory};
 pub use history::{
-    ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Fix, Forget, Forgotten, History, HistoryBatch,
-    HistoryCommitted, HistoryTimeline, Importing, KEPT_OUT_CHARS_MIN, Links, agent_slug, is_kept_out,
+    ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Fix, Forgotten, History, HistoryBatch,
+    HistoryCommitted, HistoryTimeline, Importing, Links, agent_slug,
 };
 pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{
@@ -87,6 +89,7 @@ pub use intake::{
     places,
 };
 pub use jobs::WorkerState;
+pub use meant::{Forget, KEPT_OUT_CHARS_MIN, is_kept_out};
 pub use memories::{
     Change, DeleteOutcome, Door, ListedTombstone, Memories, Merged, NoteRequest, Noted, Patch, PromptSaved,
     Replaced, SaveOutcome, SaveRequest, Saved, Similar, Suggestion, Summarised, TOMBSTONE_SECRET_FILE,

@@ -5,12 +5,12 @@
 
 mod line;
 
-pub(crate) use line::project;
-
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
-    Door, Importing, Service, ServiceError, distil, documents, guard, history,
+    Door, Importing, Service, ServiceError, distil, documents,
+    error::{NotImported, Taking},
+    guard, history, meant,
     memories::supersede::may_supersede,
     work::{Actor, export as journal},
 };
@@ -268,35 +268,6 @@ fn read_cursor(cursor: &str) -> Option<(usize, u64, Option<String>)> {
     Some((part, begun, (!after.is_empty()).then(|| after.to_owned())))
 }
 
-/// Why a line was not imported.
-pub(crate) enum NotImported {
-    /// The line cannot be imported; the others can.
-    Refused(String),
-    /// The import as a whole failed.
-    Failed(ServiceError),
-}
-
-impl From<String> for NotImported {
-    fn from(why: String) -> Self {
-        Self::Refused(why)
-    }
-}
-
-impl From<ServiceError> for NotImported {
-    fn from(error: ServiceError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<StoreError> for NotImported {
-    fn from(error: StoreError) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-/// The outcome of a line: whether it brought something new.
-pub(crate) type Taking = Result<bool, NotImported>;
-
 /// Imports a line. `known` is what is here of the batch's journal, and the tombstones that stand for citations that are here.
 async fn take_line(
     write: &mut Write<'_>,
@@ -338,7 +309,7 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
         let held = guard::still_held(write, &scope, summary, Origin::Import).await?;
         let tombstone = HistoryTombstone::of_summary(&session.id);
         let is_forgotten =
-            history::is_forgotten(write, Some(tombstone), |forgotten| forgotten.are_in(summary)).await?;
+            meant::is_forgotten(write, Some(tombstone), |forgotten| forgotten.are_in(summary)).await?;
         session.summary = held.filter(|_| !is_forgotten);
     }
     write.import_session(&session);
@@ -464,7 +435,7 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
         return Ok(false);
     }
     let tombstone = HistoryTombstone::of_prompt(&prompt.id);
-    if history::is_forgotten(write, Some(tombstone), |forgotten| forgotten.are_in(&prompt.content)).await? {
+    if meant::is_forgotten(write, Some(tombstone), |forgotten| forgotten.are_in(&prompt.content)).await? {
         return Err(format!("prompt `{}` was forgotten here", prompt.id).into());
     }
     ensure_session(write, &prompt.session, (Some(&prompt.project), &prompt.agent), prompt.created_at).await?;

@@ -12,10 +12,11 @@ use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source, hash};
 use crate::envelope::{UserText, classify, controls_the_host, is_command, without_files};
-use crate::json::{Fields, Flag, Moment, Raw, Text, elements, has_surrogates, parse, repaired, value};
+use crate::json::{
+    Fields, Flag, Moment, Raw, Text, elements, has_surrogates, is_object, parse, repaired, value, without_bom,
+};
 use crate::limits::LINE_BYTES_MAX;
 use crate::line::NO_TYPE;
-use crate::read::{is_object, without_bom};
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, result_text};
 use crate::turn::{Agent, Parent, ParentKind, PromptKind, Stop};

@@ -271,6 +271,16 @@ fn surrogate(text: &str) -> Option<bool> {
     }
 }
 
+/// The bytes without the byte order mark, with which some programs on Windows begin a text.
+pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// Whether a line is a whole object.
+pub(crate) fn is_object(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,7 @@
 //! The driver of the readers of JSON lines: splits, bounds, repairs and counts lines.
 
-use serde::de::IgnoredAny;
-
 use crate::assemble::Assembler;
-use crate::json::{has_surrogates, repaired};
+use crate::json::{has_surrogates, is_object, repaired, without_bom};
 use crate::limits::LINE_BYTES_MAX;
 use crate::line::Line;
 use crate::state::{Batch, State};
@@ -74,16 +72,6 @@ fn stretch(bytes: &[u8], state: &State, to_end: bool) -> Batch {
         lineage::bind(&batch.session, batch.state.origin.as_deref(), &mut batch.exchanges);
     }
     batch
-}
-
-/// The bytes without the byte order mark, with which some programs on Windows begin a text.
-pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
-}
-
-/// Whether a line is a whole object.
-pub(crate) fn is_object(line: &[u8]) -> bool {
-    line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
 type ReadLine = for<'a> fn(&mut Assembler, &'a [u8]) -> Line<'a>;

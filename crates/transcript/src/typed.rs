@@ -6,9 +6,8 @@ use serde::Deserialize;
 
 use crate::clip::clipped;
 use crate::envelope::{UserText, classify, controls_the_host};
-use crate::json::{Fields, Number, Raw, Text};
+use crate::json::{Fields, Number, Raw, Text, is_object, without_bom};
 use crate::limits::{LINE_BYTES_MAX, TEXT_BYTES_MAX};
-use crate::read::{is_object, without_bom};
 use crate::tool::name;
 use crate::turn::{Prompt, PromptKind};
 

@@ -43,7 +43,7 @@ impl Distribution {
     }
 
     /// The z-score, scaled: 0 at the mean and below, 1 at [`DEVIATIONS`].
-    fn height(self, score: f32) -> f32 {
+    fn z_score(self, score: f32) -> f32 {
         if self.deviation <= f32::EPSILON {
             return if score > 0.0 { 1.0 } else { 0.0 };
         }
@@ -62,8 +62,8 @@ fn own(candidates: &[Candidate], usual: Option<Distribution>, weights: &Weights)
         Some(usual) => {
             let usual_words = Distribution::of(&words);
             let of = |candidate: &Candidate| {
-                let meaning = candidate.meaning.map_or(0.0, |similarity| usual.height(similarity));
-                (weights.words * usual_words.height(candidate.words), weights.meaning * meaning * meaning)
+                let meaning = candidate.meaning.map_or(0.0, |similarity| usual.z_score(similarity));
+                (weights.words * usual_words.z_score(candidate.words), weights.meaning * meaning * meaning)
             };
             candidates.iter().map(of).collect()
         }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    error::Taking,
     moment::{storable, storable_if_any},
-    portable::Taking,
 };
 use cerebro_core::distil::{CLAIM_CHARS_MAX, QUOTE_CHARS, TITLE_CHARS_MAX};
 use cerebro_core::domain::limits::EVIDENCE_MAX;

@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{PATH_BYTES_MAX, chunk_of};
-use crate::{
-    moment::storable,
-    portable::{Taking, project},
-};
+use crate::{error::Taking, fields::project, moment::storable};
 use cerebro_core::domain::{
     ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, HistoryTombstone, Timestamp,
     limits::TITLE_CHARS_MAX,

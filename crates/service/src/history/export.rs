@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::prepare::clean;
-use crate::{ServiceError, moment::storable, portable::Taking};
+use crate::{error::Taking, meant::is_forgotten, moment::storable};
 use cerebro_core::domain::{
     Ancestor, AncestorKind, Exchange, ExchangeId, FullExchange, HistoryTombstone, PastCommand, PastSession,
     Project, Proven, SessionId, Timestamp,
@@ -80,21 +80,6 @@ struct CommandLine {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HistoryTombstoneLine {
     digest: String,
-}
-
-/// Whether what an export or a hook brings was forgotten here: there is its tombstone, if it has one, or one of its texts holds a text
-/// that was forgotten in all sessions. A session that was forgotten may have gone on, so what hooks reported of it counts
-/// by itself.
-pub(crate) async fn is_forgotten(
-    write: &Write<'_>,
-    tombstone: Option<HistoryTombstone>,
-    any_text: impl FnOnce(&ForgottenTexts) -> bool,
-) -> Result<bool, ServiceError> {
-    if write.has_history_tombstone(tombstone.as_slice()).await? {
-        return Ok(true);
-    }
-    let forgotten = write.store().history().forgotten_texts().await?;
-    Ok(!forgotten.is_empty() && any_text(&forgotten))
 }
 
 /// Imports a past session.

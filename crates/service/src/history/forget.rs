@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
-use super::meant::{IsMeant, Meant, Thing};
 use crate::{
     History, ServiceError,
     distil::{Retracted, Why, retract},
     index::Evidence,
+    meant::{IsMeant, Meant, Thing},
 };
 use cerebro_core::domain::{
     AncestorKind, DistilRun, Exchange, ExchangeId, HistoryTombstone, MemoryId, PastSession, Project, Run,

@@ -11,21 +11,17 @@ mod facts;
 mod find;
 mod forget;
 mod fork;
-mod meant;
 mod prepare;
 #[cfg(test)]
 pub(super) mod tests;
 
 pub use commit::{HistoryBatch, HistoryCommitted};
 pub(super) use export::{
-    ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, is_forgotten, past_session, session_id,
-    tombstone,
+    ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, past_session, session_id, tombstone,
 };
 pub use facts::{Fact, Facts, FactsAbout, Fix, Links};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::Forgotten;
-pub(crate) use meant::{Carried, IsMeant, Meant, Thing};
-pub use meant::{Forget, KEPT_OUT_CHARS_MIN, is_kept_out};
 pub use prepare::agent_slug;
 pub(crate) use prepare::{clean, cursor};
 

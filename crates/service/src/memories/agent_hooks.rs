@@ -1,7 +1,7 @@
 //! What an agent's hooks store. They only fill gaps: they never replace what the agent wrote itself.
 
 use super::guard;
-use crate::{Caller, Door, Memories, ServiceError, fields::Fields, history};
+use crate::{Caller, Door, Memories, ServiceError, fields::Fields, meant};
 use cerebro_core::domain::{Memory, Origin, Scope};
 use cerebro_core::hygiene::summary_key;
 use cerebro_core::redact::{RedactedText, redact_text};
@@ -109,5 +109,5 @@ pub(super) async fn is_forgotten(
     said: &str,
     kept: &RedactedText,
 ) -> Result<bool, ServiceError> {
-    history::is_forgotten(write, None, |forgotten| forgotten.are_in(said) || forgotten.are_in(kept)).await
+    meant::is_forgotten(write, None, |forgotten| forgotten.are_in(said) || forgotten.are_in(kept)).await
 }

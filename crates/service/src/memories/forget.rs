@@ -9,7 +9,7 @@ use cerebro_store::Write;
 use super::{agent_hooks::is_of_compaction, summary::carry_summary, update};
 use crate::{
     Caller, Memories, ServiceError,
-    history::{IsMeant, Meant, Thing},
+    meant::{IsMeant, Meant, Thing},
 };
 
 /// Most rows that are read, and prompts that are removed, at once.

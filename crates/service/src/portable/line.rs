@@ -6,7 +6,7 @@ use crate::{
     ServiceError,
     distil::CandidateLine,
     documents::{ChunkLine, DocumentLine},
-    fields::Fields,
+    fields::{Fields, project},
     history::{ExchangeLine, HistoryTombstoneLine, PastSessionLine},
     moment::{storable, storable_if_any},
     work::export::{ArtifactLine, WorkEventLine, WorkLine},
@@ -388,14 +388,6 @@ pub(super) fn session_id(text: &str) -> Result<SessionId, String> {
 
 fn memory_id(text: &str) -> Result<MemoryId, String> {
     MemoryId::parse(text).map_err(|error| format!("memory `{text}`: {error}"))
-}
-
-/// A project; what names none is of the general one.
-pub(crate) fn project(text: &str) -> Result<Project, String> {
-    if text.is_empty() {
-        return Ok(Project::general());
-    }
-    Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
 }
 
 /// The same under a name that it may have: another program knows no reserved names.

@@ -9,7 +9,7 @@ use crate::{
     Clock, Forgotten, Service, ServiceError,
     backup::{BackupError, RestoreRequest, io_fault},
     guard,
-    history::Carried,
+    meant::Carried,
 };
 use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId};
 use cerebro_store::{ForgottenText, Store, StoreError, Tombstone};

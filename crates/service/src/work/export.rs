@@ -9,9 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::draft::{holds_json, packed, unpacked};
 use crate::{
-    Journal, ServiceError, history,
+    Journal, ServiceError,
+    error::Taking,
+    fields::project,
+    history,
+    meant::is_forgotten,
     moment::{storable, storable_if_any},
-    portable::{Taking, project},
 };
 use cerebro_core::domain::{HistoryTombstone, Timestamp, WorkId, limits::AGENT_NAME_CHARS_MAX};
 use cerebro_core::redact::{RedactedText, redact_json, redact_secrets, redact_text};
@@ -278,7 +281,7 @@ pub(crate) async fn work(write: &mut Write<'_>, known: &KnownJournal, line: Work
     }
     let tombstone = HistoryTombstone::of_work_title(&stored.work.id);
     let holds = |forgotten: &ForgottenTexts| forgotten.are_in(&stored.work.title);
-    if history::is_forgotten(write, Some(tombstone), holds).await? {
+    if is_forgotten(write, Some(tombstone), holds).await? {
         stored.work.title = RedactedText::default();
     }
     write.import_work(&stored);
@@ -312,7 +315,7 @@ pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking 
     let holds = |forgotten: &ForgottenTexts| {
         kept.body.as_ref().is_some_and(|body| holds_json(body, |text| forgotten.are_in(text)))
     };
-    if history::is_forgotten(write, Some(tombstone), holds).await? {
+    if is_forgotten(write, Some(tombstone), holds).await? {
         (kept.body, kept.salt) = (None, None);
     }
     write.import_work_event(&owner, kept);
@@ -331,7 +334,7 @@ pub(crate) async fn artifact(write: &mut Write<'_>, line: ArtifactLine) -> Takin
         return Err(format!("artifact `{}` has something secret in it", line.id).into());
     };
     let holds = |forgotten: &ForgottenTexts| holds_json(&whole, |text| forgotten.are_in(text));
-    if history::is_forgotten(write, None, holds).await? {
+    if is_forgotten(write, None, holds).await? {
         return Err(format!("artifact `{}` was forgotten here", line.id).into());
     }
     write.import_artifact(packed(whole.as_bytes())?);

@@ -8,7 +8,7 @@ use cerebro_store::{StoredWork, Write};
 use super::draft::{holds_json, unpacked};
 use crate::{
     Journal, ServiceError,
-    history::{IsMeant, Meant, Thing},
+    meant::{IsMeant, Meant, Thing},
 };
 
 /// Most pieces of work that are read at once.

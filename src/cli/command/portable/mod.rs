@@ -250,10 +250,10 @@ impl Pages {
     }
 }
 
-/// Refuses to replace any file except an earlier export or an empty file.
+/// Refuses to replace anything except an earlier export or an empty file. A link is the person's, wherever it leads.
 fn check_replaceable(file: &Path) -> Result<()> {
     let fault = |error: io::Error| Error::file("read", file, &error);
-    let Some(found) = if_there(fs::metadata(file)).map_err(fault)? else { return Ok(()) };
+    let Some(found) = if_there(fs::symlink_metadata(file)).map_err(fault)? else { return Ok(()) };
     // Anything else than a file, such as a pipe, is not opened: that could wait for ever.
     let mut first = String::new();
     if found.is_file() {

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use cerebro_core::domain::{FullExchange, HistoryTombstone, PastSession, Project, SessionId, Timestamp};
 use cerebro_core::text::comparable;
-use cerebro_store::ForgottenTexts;
+use cerebro_store::{ForgottenTexts, Write};
+
+use crate::ServiceError;
 
 /// Shortest text that keeps exchanges of later sessions out, in characters that count in a comparison. A shorter one is in
 /// too many exchanges.
@@ -31,7 +33,7 @@ pub struct Forget {
 
 impl Forget {
     /// Whether nothing meets it: no condition is given, or a text without a character that counts.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default() || self.text.as_ref().is_some_and(|text| comparable(text).is_empty())
     }
 
@@ -61,7 +63,7 @@ impl Forget {
 
     /// The text that is to be forgotten wherever it is, also in sessions that are read later: it is the only condition, and
     /// long enough to mean one thing.
-    pub(super) fn everywhere(&self) -> Option<&str> {
+    pub(crate) fn everywhere(&self) -> Option<&str> {
         let alone = Self { text: self.text.clone(), ..Self::default() } == *self;
         let text = self.text.as_deref().filter(|_| alone)?;
         is_kept_out(text).then_some(text)
@@ -159,7 +161,7 @@ impl Meant<'_> {
     }
 
     /// Whether an exchange holds a text that is to be forgotten.
-    pub(super) fn is_in(self, full: &FullExchange) -> bool {
+    pub(crate) fn is_in(self, full: &FullExchange) -> bool {
         full.any_text(|text| self.holds(text))
     }
 
@@ -172,7 +174,7 @@ impl Meant<'_> {
     }
 
     /// Whether a session meets the conditions other than the text, so that its names may have to be forgotten.
-    pub(super) fn covers(self, session: &PastSession) -> bool {
+    pub(crate) fn covers(self, session: &PastSession) -> bool {
         match self {
             Self::Asked(what) => {
                 what.is_of(Some(&session.id), &session.project) && what.is_at(session.started_at)
@@ -182,13 +184,13 @@ impl Meant<'_> {
     }
 
     /// Whether a name of a session, such as its title, is to be forgotten even if its exchanges are not.
-    pub(super) fn is_name(self, session: &SessionId, name: &str, text: &str) -> bool {
+    pub(crate) fn is_name(self, session: &SessionId, name: &str, text: &str) -> bool {
         let was = |carried: &Carried| carried.tombstones.contains(&HistoryTombstone::of_name(session, name));
         self.holds(text) || matches!(self, Self::Carried(carried) if was(carried))
     }
 
     /// Whether names of sessions may have to be forgotten even if their exchanges are not.
-    pub(super) fn may_be_names(self) -> bool {
+    pub(crate) fn may_be_names(self) -> bool {
         match self {
             Self::Asked(what) => what.text.is_some(),
             Self::Carried(_) => true,
@@ -210,4 +212,19 @@ impl Meant<'_> {
         let Self::Carried(carried) = self else { return false };
         HistoryTombstone::of_whole(session).iter().any(|whole| carried.tombstones.contains(whole))
     }
+}
+
+/// Whether what an export or a hook brings was forgotten here: there is its tombstone, if it has one, or one of its texts holds a text
+/// that was forgotten in all sessions. A session that was forgotten may have gone on, so what hooks reported of it counts
+/// by itself.
+pub(crate) async fn is_forgotten(
+    write: &Write<'_>,
+    tombstone: Option<HistoryTombstone>,
+    any_text: impl FnOnce(&ForgottenTexts) -> bool,
+) -> Result<bool, ServiceError> {
+    if write.has_history_tombstone(tombstone.as_slice()).await? {
+        return Ok(true);
+    }
+    let forgotten = write.store().history().forgotten_texts().await?;
+    Ok(!forgotten.is_empty() && any_text(&forgotten))
 }
