@@ -21,8 +21,10 @@ use surrealdb_rpc::{
     capabilities::{Capabilities, FuncTarget, MethodTarget, RouteTarget, Targets},
 };
 
-use super::engine::{DATABASE, NAMESPACE};
-
+/// The namespace of an embedded database.
+pub const NAMESPACE: &str = "cerebro";
+/// The database in it.
+pub const DATABASE: &str = "main";
 /// The program's own user, which exists only while signing in.
 const OWN_USER: &str = "cerebro";
 const SECRET_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";

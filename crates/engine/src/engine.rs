@@ -10,17 +10,14 @@ use surrealdb_cnf::ConfigMap;
 use surrealdb_core::{dbs::MessageBroker, kvs::Datastore};
 
 use super::{
-    BoxFuture, EngineError, access,
+    BoxFuture, EngineError,
+    access::{self, DATABASE, NAMESPACE},
     error::{classify, classify_open},
     link::{Link, is_forbidden},
     live::News,
     remote::Remote,
 };
 
-/// The namespace of an embedded database.
-pub const NAMESPACE: &str = "cerebro";
-/// The database in it.
-pub const DATABASE: &str = "main";
 /// The longest time for one statement or transaction.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -19,9 +19,9 @@ mod studio;
 mod trial;
 mod viewer;
 
-pub use access::secret;
+pub use access::{DATABASE, NAMESPACE, secret};
 pub use dump::{Dump, Pieces, Script, script};
-pub use engine::{DATABASE, Engine, NAMESPACE, Statement};
+pub use engine::{Engine, Statement};
 pub use error::EngineError;
 pub use futures::future::BoxFuture;
 pub use remote::{Remote, Secret};

@@ -30,8 +30,9 @@ use surrealdb_server::{RouterOptions, RpcState, SurrealRouter, ntw::client_ip::C
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    BoxFuture, EngineError, access,
-    engine::{DATABASE, Engine, NAMESPACE},
+    BoxFuture, EngineError,
+    access::{self, DATABASE, NAMESPACE},
+    engine::Engine,
     live::News,
 };
 
