@@ -6,7 +6,7 @@ use surrealdb::types::{Object, RecordId, SurrealValue};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{Columns, RawRow, columns, put, row_of, take},
+    columns::{Columns, columns, put, row_of, take},
     read::{Vars, Walk, one},
     row::{Guarded, key, malformed, memory_id, memory_record, signed, unsigned},
     statement,
@@ -239,12 +239,12 @@ impl<'a> Cycles<'a> {
     /// A consolidation.
     pub async fn by_id(self, id: &CycleId) -> Result<Option<StoredCycle>, StoreError> {
         let vars = Vars::new().with("ids", vec![cycle_record(id)]);
-        Ok(one(self.0.select::<RawRow, _>(CYCLE, statement::CYCLE_GET, vars).await?))
+        Ok(one(self.0.select(CYCLE, statement::CYCLE_GET, vars).await?))
     }
 
     /// The latest consolidations, planned or done, newest first.
     pub async fn latest(self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
-        self.0.select::<RawRow, _>(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await
+        self.0.select(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await
     }
 
     /// Consolidations that may be forgotten.
@@ -267,6 +267,6 @@ impl<'a> Cycles<'a> {
 
     /// All consolidations in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, StoredCycle> {
-        Walk::over::<RawRow>(self.0, CYCLE, limit)
+        Walk::over(self.0, CYCLE, limit)
     }
 }

@@ -7,7 +7,7 @@ use surrealdb::types::{Object, RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{Column, Columns, RawRow, columns, put, put_row, stored, take},
+    columns::{Column, Columns, columns, put, put_row, stored, take},
     history,
     read::{Vars, Walk, one},
     row::{memory_record, unsigned},
@@ -214,12 +214,12 @@ impl<'a> Candidates<'a> {
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Candidate>, StoreError> {
-        self.0.select::<RawRow, _>(TABLE, statement, vars).await
+        self.0.select(TABLE, statement, vars).await
     }
 
     /// All candidates in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Candidate> {
-        Walk::over::<RawRow>(self.0, TABLE, limit)
+        Walk::over(self.0, TABLE, limit)
     }
 }
 
@@ -235,7 +235,7 @@ impl DistilRuns<'_> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", sessions.iter().map(run_record));
-        self.0.select::<RawRow, _>(RUNS, statement::DISTIL_RUN_GET, vars).await
+        self.0.select(RUNS, statement::DISTIL_RUN_GET, vars).await
     }
 
     /// The statistics of distilling.

@@ -5,7 +5,7 @@ use surrealdb::types::{RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{Column, RawRow, columns, flags, put_row, row_of, with_id},
+    columns::{Column, columns, flags, put_row, row_of, with_id},
     read::{Vars, Walk, one},
     row::{key, malformed},
     statement::{self, Statement},
@@ -197,11 +197,11 @@ impl<'a> Documents<'a> {
 
     /// All documents in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Document> {
-        Walk::over::<RawRow>(self.0, TABLE, limit)
+        Walk::over(self.0, TABLE, limit)
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {
-        self.0.select::<RawRow, _>(TABLE, statement, vars).await
+        self.0.select(TABLE, statement, vars).await
     }
 }
 
@@ -213,7 +213,7 @@ noun! {
 impl<'a> Chunks<'a> {
     /// All chunks in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, DocumentChunk> {
-        Walk::over::<RawRow>(self.0, CHUNKS, limit)
+        Walk::over(self.0, CHUNKS, limit)
     }
 
     /// Chunks by id, in no order; missing ones are left out.
@@ -222,7 +222,7 @@ impl<'a> Chunks<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(chunk_record));
-        self.0.select::<RawRow, _>(CHUNKS, statement::CHUNK_GET, vars).await
+        self.0.select(CHUNKS, statement::CHUNK_GET, vars).await
     }
 
     /// The digest of each chunk of a document.

@@ -9,14 +9,14 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 pub use ties::{Neighbour, Ties};
 pub use vital::CountedMemory;
 
-use surrealdb::types::{Object, RecordId, SurrealValue, Value};
+use surrealdb::types::{Object, RecordId};
 
 use super::{
     Store, StoreError, Tombstone, Why, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
     columns::{RawRow, columns, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{Guarded, memory_id, memory_record, session_record, signed, timestamp, unsigned},
+    row::{Guarded, memory_record, session_record, signed, unsigned},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp};
@@ -290,13 +290,7 @@ impl<'a> Memories<'a> {
             // `~` sorts after every character of an id.
             .with("beyond", RecordId::new("memory", format!("{prefix}~")))
             .limit(limit);
-        #[derive(SurrealValue)]
-        struct Named {
-            id: RecordId,
-            title: String,
-        }
-        let named: Vec<Named> = self.0.values("memory", statement::MEMORY_BY_PREFIX, vars).await?;
-        named.into_iter().map(|row| Ok((memory_id("memory", row.id)?, row.title))).collect()
+        self.0.pairs("memory", ["id", "title"], statement::MEMORY_BY_PREFIX, vars).await
     }
 
     /// Live memories of one identity seen since a moment, newest first.
@@ -403,7 +397,7 @@ impl<'a> Memories<'a> {
 
     /// All memories in order of id, deleted ones included, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Memory> {
-        Walk::over::<RawRow>(self.0, "memory", limit)
+        Walk::over(self.0, "memory", limit)
     }
 
     /// A live memory that a session wrote and that has this content.
@@ -417,23 +411,13 @@ impl<'a> Memories<'a> {
     }
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
-        self.0.select::<RawRow, _>("memory", statement, vars).await
+        self.0.select("memory", statement, vars).await
     }
 }
 
 /// The memories at the starts of edges, with the moments of the edges.
-pub(super) fn moments(edges: Vec<Value>) -> Result<Vec<(MemoryId, Timestamp)>, StoreError> {
-    #[derive(SurrealValue)]
-    struct Written {
-        memory: RecordId,
-        at: surrealdb::types::Datetime,
-    }
-    let read = |edge| {
-        let edge = Written::from_value(edge)
-            .map_err(|error| StoreError::Row { table: "CREATED_IN", reason: error.to_string() })?;
-        Ok((memory_id("CREATED_IN", edge.memory)?, timestamp(edge.at)))
-    };
-    edges.into_iter().map(read).collect()
+pub(super) fn moments(edges: Vec<RawRow>) -> Result<Vec<(MemoryId, Timestamp)>, StoreError> {
+    edges.into_iter().map(|edge| edge.pair("CREATED_IN", ["memory", "at"])).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{RawRow, columns, put_row},
+    columns::{columns, put_row},
     read::{Vars, Walk, one},
     row::{prompt_record, session_record},
     statement::{self, Statement},
@@ -132,10 +132,10 @@ impl<'a> Prompts<'a> {
 
     /// All prompts in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Prompt> {
-        Walk::over::<RawRow>(self.0, "prompt", limit)
+        Walk::over(self.0, "prompt", limit)
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Prompt>, StoreError> {
-        self.0.select::<RawRow, _>("prompt", statement, vars).await
+        self.0.select("prompt", statement, vars).await
     }
 }

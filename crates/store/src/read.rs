@@ -4,11 +4,12 @@ use std::{future::Future, pin::Pin};
 
 use surrealdb::{
     IndexedResults,
-    types::{RecordId, RecordIdKey, SurrealValue, Value, Variables},
+    types::{RecordId, SurrealValue, Value, Variables},
 };
 
 use super::{
     Store, StoreError,
+    columns::{Column, RawRow, stored},
     row::{datetime, parse},
     statement::{self, Statement},
 };
@@ -96,17 +97,6 @@ impl Vars {
     }
 }
 
-fn rows(table: &'static str, results: &mut IndexedResults, index: usize) -> Result<Vec<Value>, StoreError> {
-    results.take::<Vec<Value>>(index).map_err(|error| StoreError::Row { table, reason: error.to_string() })
-}
-
-fn row_key(row: &Value) -> Option<String> {
-    let Value::Object(fields) = row else { return None };
-    let Some(Value::RecordId(id)) = fields.get("id") else { return None };
-    let RecordIdKey::String(key) = &id.key else { return None };
-    Some(key.clone())
-}
-
 pub(super) fn one<T>(items: Vec<T>) -> Option<T> {
     items.into_iter().next()
 }
@@ -133,17 +123,25 @@ impl Store {
     }
 
     /// The rows that a statement returns, decoded.
-    pub(super) async fn select<R, D>(
+    pub(super) async fn select<T: TryFrom<RawRow, Error = StoreError>>(
         &self,
         table: &'static str,
         statement: Statement,
         vars: Vars,
-    ) -> Result<Vec<D>, StoreError>
-    where
-        R: SurrealValue,
-        D: TryFrom<R, Error = StoreError>,
-    {
-        parse::<R, D>(table, self.values(table, statement, vars).await?)
+    ) -> Result<Vec<T>, StoreError> {
+        parse(self.values(table, statement, vars).await?)
+    }
+
+    /// Two columns of the rows that a statement returns.
+    pub(super) async fn pairs<A: Column, B: Column>(
+        &self,
+        table: &'static str,
+        columns: [&str; 2],
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<Vec<(A, B)>, StoreError> {
+        let rows: Vec<RawRow> = self.values(table, statement, vars).await?;
+        rows.into_iter().map(|row| row.pair(table, columns)).collect()
     }
 
     /// The keys of a table that begin with a prefix.
@@ -162,22 +160,17 @@ impl Store {
     }
 
     /// A page of a table in order of id: the rows after an id that need not exist.
-    pub(super) async fn page<R, D>(
+    pub(super) async fn page<T: TryFrom<RawRow, Error = StoreError>>(
         &self,
         table: &'static str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Page<D>, StoreError>
-    where
-        R: SurrealValue,
-        D: TryFrom<R, Error = StoreError>,
-    {
+    ) -> Result<Page<T>, StoreError> {
         // No id is empty, so every id comes after it.
         let after = RecordId::new(table, after.unwrap_or_default());
         let vars = Vars::new().with("table", table).with("after", after).limit(limit);
-        let rows: Vec<Value> = self.values(table, statement::TABLE_PAGE, vars).await?;
-        let keys: Vec<String> = rows.iter().map(|row| row_key(row).unwrap_or_default()).collect();
-        Ok(keys.into_iter().zip(parse::<R, D>(table, rows)?).collect())
+        let rows: Vec<RawRow> = self.values(table, statement::TABLE_PAGE, vars).await?;
+        rows.into_iter().map(|row| Ok((row.key().unwrap_or_default(), T::try_from(row)?))).collect()
     }
 }
 
@@ -187,12 +180,10 @@ pub(super) fn take<T: SurrealValue>(
     results: &mut IndexedResults,
     index: usize,
 ) -> Result<Vec<T>, StoreError> {
-    rows(table, results, index)?
-        .into_iter()
-        .map(|value| {
-            T::from_value(value).map_err(|error| StoreError::Row { table, reason: error.to_string() })
-        })
-        .collect()
+    let rows = results
+        .take::<Vec<Value>>(index)
+        .map_err(|error| StoreError::Row { table, reason: error.to_string() })?;
+    rows.into_iter().map(|value| stored(table, value)).collect()
 }
 
 /// All rows of a table in order of id, a page at a time. Rows that are written meanwhile may be missed. Or one page of them.
@@ -212,13 +203,12 @@ type PageFuture<'s, T> = Pin<Box<dyn Future<Output = Result<Page<T>, StoreError>
 
 impl<'a, T> Walk<'a, T> {
     /// Begins at the first row; a page has at most `limit`.
-    pub(super) fn over<R>(store: &'a Store, table: &'static str, limit: usize) -> Self
+    pub(super) fn over(store: &'a Store, table: &'static str, limit: usize) -> Self
     where
-        R: SurrealValue + 'static,
-        T: TryFrom<R, Error = StoreError> + 'static,
+        T: TryFrom<RawRow, Error = StoreError> + 'static,
     {
         let read: ReadPage<T> = |store, table, after, limit| {
-            Box::pin(async move { store.page::<R, T>(table, after.as_deref(), limit).await })
+            Box::pin(async move { store.page::<T>(table, after.as_deref(), limit).await })
         };
         Self { store, table, limit, read, after: None, is_over: false }
     }

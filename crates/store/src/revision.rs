@@ -6,7 +6,7 @@ use super::{
     Store, StoreError, Write,
     anchor::anchor_record,
     changes::{CommitScript, NewEvent, Part},
-    columns::{RawRow, columns, row_of, with_id},
+    columns::{columns, row_of, with_id},
     read::{Vars, Walk, one},
     row::{memory_record, timestamp},
     statement,
@@ -98,12 +98,12 @@ impl<'a> Revisions<'a> {
     ) -> Result<Vec<Revision>, StoreError> {
         let vars =
             Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
-        self.0.select::<RawRow, _>("revision", statement::REVISION_LIST, vars).await
+        self.0.select("revision", statement::REVISION_LIST, vars).await
     }
 
     /// All revisions in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Revision> {
-        Walk::over::<RawRow>(self.0, "revision", limit)
+        Walk::over(self.0, "revision", limit)
     }
 
     /// When earlier texts of memories were written, from a moment on, in no order.

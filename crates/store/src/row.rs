@@ -1,9 +1,9 @@
 //! Conversions that the rows of all tables share: ids, moments, counts and names, from and to
 //! [`cerebro_core::domain`].
 
-use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue, Value};
+use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
 
-use super::StoreError;
+use super::{StoreError, columns::RawRow};
 use cerebro_core::domain::{
     MemoryId, Project, PromptId, SessionId, Timestamp,
     limits::{MOMENT_MAX, MOMENT_MIN},
@@ -119,17 +119,7 @@ pub(super) struct JobRow {
     pub payload: Option<serde_json::Value>,
 }
 
-/// Parses every row, or names the table of the malformed one.
-pub(super) fn parse<R, D>(table: &'static str, rows: Vec<Value>) -> Result<Vec<D>, StoreError>
-where
-    R: SurrealValue,
-    D: TryFrom<R, Error = StoreError>,
-{
-    rows.into_iter()
-        .map(|value| {
-            let row =
-                R::from_value(value).map_err(|error| StoreError::Row { table, reason: error.to_string() })?;
-            D::try_from(row)
-        })
-        .collect()
+/// Reads every row.
+pub(super) fn parse<T: TryFrom<RawRow, Error = StoreError>>(rows: Vec<RawRow>) -> Result<Vec<T>, StoreError> {
+    rows.into_iter().map(T::try_from).collect()
 }

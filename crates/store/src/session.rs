@@ -5,7 +5,7 @@ use surrealdb::types::Object;
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    columns::{RawRow, columns, row_of, with_id},
+    columns::{columns, row_of, with_id},
     read::{Vars, Walk, one},
     row::{Guarded, memory_record, session_record, signed, unsigned},
     statement::{self, Statement},
@@ -168,7 +168,7 @@ impl<'a> Sessions<'a> {
 
     /// All sessions in order of id, `limit` at a time.
     pub fn walk(self, limit: usize) -> Walk<'a, Session> {
-        Walk::over::<RawRow>(self.0, "session", limit)
+        Walk::over(self.0, "session", limit)
     }
 
     /// The sessions that wrote a memory and have this summary, or none.
@@ -183,6 +183,6 @@ impl<'a> Sessions<'a> {
     }
 
     pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Session>, StoreError> {
-        self.0.select::<RawRow, _>("session", statement, vars).await
+        self.0.select("session", statement, vars).await
     }
 }

@@ -4,13 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
+use surrealdb::types::{RecordId, RecordIdKey};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
+    columns::{columns, put_row, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{Put, datetime, malformed, memory_id, memory_record, own_key, size, timestamp},
+    row::{memory_record, size},
     statement::{self, Statement},
     text_key::{KeyMaker, ReadText, TextKey, places_among},
 };
@@ -59,41 +60,7 @@ pub struct Tombstone {
     pub at: Timestamp,
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct Row {
-    id: Option<RecordId>,
-    memory: RecordId,
-    why: String,
-    replaced_by: Option<RecordId>,
-    at: Datetime,
-}
-
-impl Row {
-    fn of(tombstone: &Tombstone) -> Self {
-        Self {
-            id: None,
-            memory: memory_record(&tombstone.memory),
-            why: tombstone.why.as_str().to_owned(),
-            replaced_by: tombstone.replaced_by.as_ref().map(memory_record),
-            at: datetime(tombstone.at),
-        }
-    }
-}
-
-impl TryFrom<Row> for Tombstone {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        const TABLE: &str = "tombstone";
-        Ok(Self {
-            key: TextKey(own_key(TABLE, row.id)?),
-            memory: memory_id(TABLE, row.memory)?,
-            why: Why::parse(&row.why).ok_or_else(|| malformed(TABLE, "why", &row.why))?,
-            replaced_by: row.replaced_by.map(|id| memory_id(TABLE, id)).transpose()?,
-            at: timestamp(row.at),
-        })
-    }
-}
+columns! { Tombstone in "tombstone" { key: key(str::parse::<TextKey>), memory, why, replaced_by, at } }
 
 /// The changes of the table, by key: each text that no longer holds, or that holds again.
 #[derive(Default)]
@@ -116,13 +83,11 @@ impl Part for TombstoneChanges {
         let lifted: Vec<&TextKey> =
             self.by_key.iter().filter(|(_, tombstone)| tombstone.is_none()).map(|(key, _)| key).collect();
         commit.add(statement::COMMIT_LIFTED, "lifted", &lifted, |key| key.record());
-        commit.add(statement::COMMIT_WEAK_TOMBSTONES, "weak_tombstones", &weak, |tombstone| Row {
-            id: Some(tombstone.key.record()),
-            ..Row::of(tombstone)
+        commit.add(statement::COMMIT_WEAK_TOMBSTONES, "weak_tombstones", &weak, |tombstone| {
+            with_id(tombstone.key.record(), row_of(*tombstone))
         });
-        commit.add(statement::COMMIT_TOMBSTONES, "tombstones", &strong, |tombstone| Put {
-            id: tombstone.key.record(),
-            row: Row::of(tombstone),
+        commit.add(statement::COMMIT_TOMBSTONES, "tombstones", &strong, |tombstone| {
+            put_row(tombstone.key.record(), *tombstone)
         });
     }
 }
@@ -470,7 +435,7 @@ impl<'a> Tombstones<'a> {
 
     /// All tombstones in order of key, whichever secret made them.
     pub fn walk(self, limit: usize) -> Walk<'a, Tombstone> {
-        Walk::over::<Row>(self.0, "tombstone", limit)
+        Walk::over(self.0, "tombstone", limit)
     }
 
     /// Takes over tombstones from another database of this home; existing ones stay.
@@ -517,7 +482,7 @@ impl<'a> Tombstones<'a> {
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Tombstone>, StoreError> {
-        self.0.select::<Row, _>("tombstone", statement, vars).await
+        self.0.select("tombstone", statement, vars).await
     }
 
     /// The latest tombstones of all memories or of one, newest first.
@@ -533,18 +498,14 @@ impl<'a> Tombstones<'a> {
 
     /// When a text of each of some memories last ceased to hold; memories without such a text are left out.
     pub async fn last_of(self, memories: &[MemoryId]) -> Result<BTreeMap<MemoryId, Timestamp>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Since {
-            memory: RecordId,
-            at: Datetime,
-        }
         if memories.is_empty() {
             return Ok(BTreeMap::new());
         }
         let vars = Vars::new().list("memories", memories.iter().map(memory_record)).limit(SINCE_MAX);
         let mut last = BTreeMap::new();
-        for row in self.0.values::<Since>("tombstone", statement::TOMBSTONE_SINCE, vars).await? {
-            let (memory, at) = (memory_id("tombstone", row.memory)?, timestamp(row.at));
+        let moments: Vec<(MemoryId, Timestamp)> =
+            self.0.pairs("tombstone", ["memory", "at"], statement::TOMBSTONE_SINCE, vars).await?;
+        for (memory, at) in moments {
             let latest = last.entry(memory).or_insert(at);
             *latest = at.max(*latest);
         }

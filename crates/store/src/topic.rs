@@ -2,7 +2,7 @@
 
 use super::{
     Store, StoreError,
-    columns::{RawRow, columns},
+    columns::columns,
     memory::topic_slot,
     read::{Vars, one},
     statement,
@@ -39,6 +39,6 @@ impl Topics<'_> {
     /// The topic keys in use in a project, with the memories that hold them, newest first.
     pub async fn of_project(self, project: &Project, limit: usize) -> Result<Vec<Topic>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        self.0.select::<RawRow, _>("memory", statement::MEMORY_TOPICS, vars).await
+        self.0.select("memory", statement::MEMORY_TOPICS, vars).await
     }
 }

@@ -7,6 +7,7 @@ use surrealdb::types::{RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError,
     changes::{CommitScript, Part},
+    columns::RawRow,
     model::StoredModel,
     read::{Vars, one},
     row::{memory_id, memory_record, size, small},
@@ -152,14 +153,9 @@ impl Vectors<'_> {
         model: &StoredModel,
         ids: impl IntoIterator<Item = &'i MemoryId>,
     ) -> Result<HashMap<MemoryId, i64>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            memory: RecordId,
-            revision: i64,
-        }
         let vars = Vars::new().list("ids", ids.into_iter().map(memory_record));
-        let rows: Vec<Row> = self.0.models().values(model, statement::VECTOR_HAVE, vars).await?;
-        rows.into_iter().map(|row| Ok((memory_id("vector", row.memory)?, row.revision))).collect()
+        let rows: Vec<RawRow> = self.0.models().values(model, statement::VECTOR_HAVE, vars).await?;
+        rows.into_iter().map(|row| row.pair("vector", ["memory", "revision"])).collect()
     }
 }
 

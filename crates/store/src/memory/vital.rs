@@ -57,7 +57,7 @@ impl Memories<'_> {
         // No id is empty, so every id comes after it.
         let after = RecordId::new("memory", after.map(MemoryId::as_str).unwrap_or_default());
         let vars = Vars::new().with("after", after).limit(limit);
-        self.0.select::<RawRow, _>("memory", statement::MEMORY_VITALS, vars).await
+        self.0.select("memory", statement::MEMORY_VITALS, vars).await
     }
 }
 
