@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::{RecordId, object};
 
 use super::{
     Store, StoreError, Write,
@@ -36,21 +36,15 @@ pub(super) struct CitationChanges {
     alone: Vec<(MemoryId, Vec<ExchangeId>)>,
 }
 
-#[derive(SurrealValue)]
-struct Alone {
-    memory: RecordId,
-    exchanges: Vec<RecordId>,
-}
-
 fn record(memory: &MemoryId, exchange: &ExchangeId) -> RecordId {
     RecordId::new(TABLE, format!("{memory}-{}", exchange.key()))
 }
 
 impl Part for CitationChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_CITES_ALONE, "cites_alone", &self.alone, |(memory, exchanges)| Alone {
-            memory: memory_record(memory),
-            exchanges: exchanges.iter().map(history::exchange_record).collect(),
+        commit.add(statement::COMMIT_CITES_ALONE, "cites_alone", &self.alone, |(memory, exchanges)| {
+            let exchanges: Vec<RecordId> = exchanges.iter().map(history::exchange_record).collect();
+            object! { memory: memory_record(memory), exchanges: exchanges }
         });
         commit.add(statement::COMMIT_CITES, "cites", &self.put, |edge| {
             with_id(record(&edge.0, &edge.1), row_of(edge))

@@ -6,13 +6,13 @@
 use cerebro_anchors::Digest;
 use cerebro_ledger::{Mac, Outcome, Status, seal::unhex};
 use surrealdb::types::{
-    Bytes, Datetime, Error, Kind as ValueKind, Object, RecordId, RecordIdKey, SurrealValue, Value,
+    Bytes, Datetime, Error, Kind as ValueKind, Object, RecordId, RecordIdKey, SurrealValue, Value, object,
 };
 
 use super::{
     StoreError, Subject, history,
     row::{
-        Put, datetime, held, key, malformed, memory_id, memory_record, project, session_id, session_record,
+        datetime, held, key, malformed, memory_id, memory_record, project, session_id, session_record,
         signed, size, small, timestamp, unsigned,
     },
     work::{work_id, work_record},
@@ -227,8 +227,13 @@ pub(super) fn row_of(item: &impl Columns) -> Object {
 }
 
 /// A row to write whole, beside its id.
-pub(super) fn put_row(id: RecordId, item: &impl Columns) -> Put<Object> {
-    Put { id, row: row_of(item) }
+pub(super) fn put_row(id: RecordId, item: &impl Columns) -> Object {
+    object! { id: id, row: row_of(item) }
+}
+
+/// A row to write whole that several writers may change, with the version that this writer read.
+pub(super) fn put_next(id: RecordId, version: u64, row: Object) -> Object {
+    object! { id: id, expect: signed(version), row: row }
 }
 
 /// A row with its id, as `INSERT` takes it.
@@ -382,7 +387,7 @@ macro_rules! names {
 names! {
     Action, AncestorKind, ArrangementState, CandidateState, ClaimKind, DistilState, EndReason, EventKind, Flag,
     Kind, Nature, Origin, Outcome, SessionOutcome, SourceState, Status, crate::CycleState, crate::JobKind,
-    crate::JobState, crate::StepOutcome, crate::Why,
+    crate::JobState, crate::ModelState, crate::StepOutcome, crate::Why,
 }
 
 /// An edge whose only field is a time: its ends, and since when it is there.

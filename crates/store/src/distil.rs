@@ -36,7 +36,7 @@ columns! { Citation { exchange: text(ExchangeId::key, ExchangeId::of_key), diges
 
 columns! {
     Candidate in "candidate" {
-        id: key(CandidateId::of_key), session: text(SessionId::as_str, SessionId::parse), kind, title, text, evidence, state, memory: flat,
+        id: key(CandidateId::of_key), session: text(SessionId::as_str, SessionId::parse), kind, title, text, evidence, state, memory: flat("memory"),
         generation, model, at, decided_at,
         // None rather than false.
         corroborated: by(|is| is.then_some(true), |is: Option<bool>| is.unwrap_or_default()),
@@ -50,16 +50,15 @@ columns! {
 }
 
 /// A memory and the revision that has a candidate's words.
-impl Columns for Option<(MemoryId, u32)> {
+impl Columns for (MemoryId, u32) {
     fn put_into(&self, row: &mut Object) {
-        put(row, "memory", &self.map(|(memory, _)| memory));
-        put(row, "revision", &self.map(|(_, revision)| revision));
+        put(row, "memory", &self.0);
+        put(row, "revision", &self.1);
     }
 
     fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError> {
-        let memory: Option<MemoryId> = take(table, row, "memory")?;
         let revision: Option<u32> = take(table, row, "revision")?;
-        Ok(memory.map(|memory| (memory, revision.unwrap_or(0))))
+        Ok((take(table, row, "memory")?, revision.unwrap_or(0)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Documents and their chunks.
 
-use surrealdb::types::{RecordId, SurrealValue, Value};
+use surrealdb::types::{RecordId, Value, object};
 
 use super::{
     Store, StoreError, Write,
@@ -33,17 +33,10 @@ impl Part for DocumentChanges {
             with_id(chunk_record(&chunk.id), row_of(chunk))
         });
         commit.add(statement::COMMIT_GONE_CHUNKS, "gone_chunks", &self.gone_chunks, chunk_record);
-        commit.add(statement::COMMIT_GONE_DOCUMENTS, "gone_documents", &self.gone, |id| GoneDocument {
-            id: record(id),
-            document: id.key().to_owned(),
+        commit.add(statement::COMMIT_GONE_DOCUMENTS, "gone_documents", &self.gone, |id| {
+            object! { id: record(id), document: id.key().to_owned() }
         });
     }
-}
-
-#[derive(SurrealValue)]
-struct GoneDocument {
-    id: RecordId,
-    document: String,
 }
 
 columns! {
@@ -227,13 +220,9 @@ impl<'a> Chunks<'a> {
 
     /// The digest of each chunk of a document.
     pub async fn digests(self, document: &DocumentId) -> Result<Vec<(ChunkId, String)>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            id: RecordId,
-            digest: String,
-        }
         let vars = Vars::new().with("document", document.key());
-        let rows: Vec<Row> = self.0.values(CHUNKS, statement::CHUNK_DIGESTS, vars).await?;
-        rows.into_iter().map(|row| Ok((chunk_id(&key(CHUNKS, row.id)?)?, row.digest))).collect()
+        let rows: Vec<(RecordId, String)> =
+            self.0.pairs(CHUNKS, ["id", "digest"], statement::CHUNK_DIGESTS, vars).await?;
+        rows.into_iter().map(|(id, digest)| Ok((chunk_id(&key(CHUNKS, id)?)?, digest))).collect()
     }
 }

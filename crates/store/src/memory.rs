@@ -14,9 +14,9 @@ use surrealdb::types::{Object, RecordId};
 use super::{
     Store, StoreError, Tombstone, Why, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    columns::{RawRow, columns, row_of, with_id},
+    columns::{RawRow, columns, put_next, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{Guarded, memory_record, session_record, signed, unsigned},
+    row::{memory_record, session_record, signed, unsigned},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp};
@@ -88,10 +88,8 @@ impl Part for MemoryChanges {
         commit.add(statement::COMMIT_NEW_MEMORIES, "new_memories", &new, |memory| {
             with_id(memory_record(&memory.id), row(memory))
         });
-        commit.add(statement::COMMIT_MEMORIES, "memories", &changed, |memory| Guarded {
-            id: memory_record(&memory.id),
-            expect: signed(memory.version),
-            row: row(memory),
+        commit.add(statement::COMMIT_MEMORIES, "memories", &changed, |memory| {
+            put_next(memory_record(&memory.id), memory.version, row(memory))
         });
         commit.add(statement::COMMIT_PURGED, "purged", &self.purged, memory_record);
         commit.add(statement::COMMIT_TAKEN_BACK, "taken_back", &self.taken_back, memory_record);

@@ -4,7 +4,7 @@
 //! The rows are derived. They change in the transactions that change the vectors. A reader compares the number of a
 //! project's rows with [`Vectors::count`]: a store of an older program has none yet.
 
-use surrealdb::types::{Bytes, RecordId, SurrealValue, Value};
+use surrealdb::types::{Bytes, RecordId, SurrealValue, Value, object};
 
 use super::{
     StoreError,
@@ -68,33 +68,25 @@ impl Vectors<'_> {
         scope: &Scope,
         vectors: &[StoredVector],
     ) -> Result<(), StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            id: RecordId,
-            vector: RecordId,
-            #[surreal(flatten)]
-            place: PlaceRow,
-            numbers: Bytes,
-        }
         self.0.check_space()?;
         let of = || Vars::new().with("table", model.table.as_str()).with("project", scope.project_name());
         self.0.execute(statement::PACKED_CLEAR, of()).await?;
         for part in vectors.chunks(PUT_MAX) {
-            let row = |one: &StoredVector| Row {
-                id: record(model, &one.place),
-                vector: RecordId::new(model.table.as_str(), one.place.as_str()),
-                place: PlaceRow {
+            let row = |one: &StoredVector| {
+                object! {
+                    id: record(model, &one.place),
+                    vector: RecordId::new(model.table.as_str(), one.place.as_str()),
                     place: one.place.clone(),
                     memory: memory_record(&one.memory),
                     revision: i64::from(one.revision),
                     passage: i64::from(one.passage),
-                },
-                numbers: numbers(&one.embedding),
+                    numbers: numbers(&one.embedding),
+                }
             };
-            let rows: Vec<Row> = part.iter().map(row).collect();
+            let vars = of().list("rows", part.iter().map(row));
             // The lock is taken for each part, because a delete waits for it.
             let _order = self.0.vectors.lock().await;
-            self.0.execute(statement::PACKED_PUT, of().with("rows", rows)).await?;
+            self.0.execute(statement::PACKED_PUT, vars).await?;
         }
         Ok(())
     }

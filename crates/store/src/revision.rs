@@ -1,6 +1,6 @@
 //! Earlier revisions of memories.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Datetime, RecordId, object};
 
 use super::{
     Store, StoreError, Write,
@@ -28,33 +28,17 @@ pub(super) struct RevisionChanges {
     pub anchored: Vec<(MemoryId, u32, u32)>,
 }
 
-#[derive(SurrealValue)]
-struct Trim {
-    memory: RecordId,
-    upto: i64,
-}
-
-#[derive(SurrealValue)]
-struct Kept {
-    anchor: RecordId,
-    before: i64,
-    after: i64,
-}
-
 impl Part for RevisionChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_TRIMMED, "trimmed", &self.trimmed, |(memory, upto)| Trim {
-            memory: memory_record(memory),
-            upto: i64::from(*upto),
+        commit.add(statement::COMMIT_TRIMMED, "trimmed", &self.trimmed, |(memory, upto)| {
+            object! { memory: memory_record(memory), upto: i64::from(*upto) }
         });
         commit.add(statement::COMMIT_REVISIONS, "revisions", &self.put, |old| {
             let id = RecordId::new("revision", format!("{}-{}", old.memory, old.revision));
             with_id(id, row_of(old))
         });
-        commit.add(statement::COMMIT_ANCHORED, "anchored", &self.anchored, |(memory, before, after)| Kept {
-            anchor: anchor_record(memory),
-            before: i64::from(*before),
-            after: i64::from(*after),
+        commit.add(statement::COMMIT_ANCHORED, "anchored", &self.anchored, |(memory, before, after)| {
+            object! { anchor: anchor_record(memory), before: i64::from(*before), after: i64::from(*after) }
         });
     }
 }

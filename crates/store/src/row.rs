@@ -1,7 +1,7 @@
 //! Conversions that the rows of all tables share: ids, moments, counts and names, from and to
 //! [`cerebro_core::domain`].
 
-use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
+use surrealdb::types::{Datetime, RecordId, RecordIdKey};
 
 use super::{StoreError, columns::RawRow};
 use cerebro_core::domain::{
@@ -89,34 +89,6 @@ pub(super) fn size(count: i64) -> usize {
 
 pub(super) fn small(count: i64) -> u32 {
     u32::try_from(count.max(0)).unwrap_or(u32::MAX)
-}
-
-/// A row to write: its id beside its fields.
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct Put<R: SurrealValue> {
-    pub id: RecordId,
-    pub row: R,
-}
-
-/// A row that several writers may change, with the version that this writer read.
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct Guarded<R: SurrealValue> {
-    pub id: RecordId,
-    pub expect: i64,
-    pub row: R,
-}
-
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct JobRow {
-    pub id: RecordId,
-    pub memory: RecordId,
-    pub revision: i64,
-    pub kind: String,
-    pub state: String,
-    pub attempts: i64,
-    pub due_at: Datetime,
-    pub queued_at: Option<Datetime>,
-    pub payload: Option<serde_json::Value>,
 }
 
 /// Reads every row.

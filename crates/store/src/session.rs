@@ -5,9 +5,9 @@ use surrealdb::types::Object;
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    columns::{columns, row_of, with_id},
+    columns::{columns, put_next, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{Guarded, memory_record, session_record, signed, unsigned},
+    row::{memory_record, session_record, signed, unsigned},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{EventKind, MemoryId, Project, Session, SessionId, Timestamp};
@@ -43,10 +43,8 @@ impl Part for SessionChanges {
         commit.add(statement::COMMIT_NEW_SESSIONS, "new_sessions", &begun, |session| {
             with_id(session_record(&session.id), row(session))
         });
-        commit.add(statement::COMMIT_SESSIONS, "sessions", &gone_on, |session| Guarded {
-            id: session_record(&session.id),
-            expect: signed(session.version),
-            row: row(session),
+        commit.add(statement::COMMIT_SESSIONS, "sessions", &gone_on, |session| {
+            put_next(session_record(&session.id), session.version, row(session))
         });
     }
 }

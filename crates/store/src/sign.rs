@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{RecordId, SurrealValue, object};
 
 use super::{
     Store, StoreError,
@@ -22,16 +22,6 @@ const SESSION_BYTES: usize = 12;
 /// The number of signs per source.
 pub type FeedbackCounts = BTreeMap<Source, u64>;
 
-#[derive(SurrealValue)]
-struct Row {
-    id: RecordId,
-    memory: RecordId,
-    session: RecordId,
-    source: String,
-    rank: i64,
-    at: Datetime,
-}
-
 noun! {
     /// The signs that memories were useful or not.
     signs: Signs
@@ -45,17 +35,18 @@ impl Signs<'_> {
     pub async fn put(self, session: &SessionId, signs: &[Sign]) -> Result<(), StoreError> {
         let at = datetime(self.0.now());
         let place = text::hex(&Sha256::digest(session.as_str())[..SESSION_BYTES]);
-        let row = |sign: &Sign| Row {
-            id: RecordId::new("feedback", format!("{}-{}-{place}", sign.memory, sign.source.as_str())),
-            memory: memory_record(&sign.memory),
-            session: session_record(session),
-            source: sign.source.as_str().to_owned(),
-            rank: signed(sign.rank as u64),
-            at,
+        let row = |sign: &Sign| {
+            object! {
+                id: RecordId::new("feedback", format!("{}-{}-{place}", sign.memory, sign.source.as_str())),
+                memory: memory_record(&sign.memory),
+                session: session_record(session),
+                source: sign.source.as_str().to_owned(),
+                rank: signed(sign.rank as u64),
+                at: at,
+            }
         };
-        let memories: Vec<RecordId> = signs.iter().map(|sign| memory_record(&sign.memory)).collect();
-        let vars =
-            Vars::new().with("signs", signs.iter().map(row).collect::<Vec<Row>>()).with("memories", memories);
+        let memories = signs.iter().map(|sign| memory_record(&sign.memory));
+        let vars = Vars::new().list("signs", signs.iter().map(row)).list("memories", memories);
         self.0.execute(statement::FEEDBACK_PUT, vars).await
     }
 
@@ -78,17 +69,10 @@ impl Signs<'_> {
 
     /// Counts the signs of the memories of a project or of all. It walks all signs.
     pub async fn count(self, project: Option<&Project>) -> Result<FeedbackCounts, StoreError> {
-        #[derive(SurrealValue)]
-        struct Counted {
-            source: String,
-            count: i64,
-        }
         let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
-        let counted = self.0.values::<Counted>("feedback", statement::FEEDBACK_COUNTS, vars).await?;
+        let counts: Vec<(String, u64)> =
+            self.0.pairs("feedback", ["source", "count"], statement::FEEDBACK_COUNTS, vars).await?;
         // Sources of a later version are unknown here.
-        Ok(counted
-            .into_iter()
-            .filter_map(|one| Some((Source::parse(&one.source)?, unsigned(one.count))))
-            .collect())
+        Ok(counts.into_iter().filter_map(|(source, count)| Some((Source::parse(&source)?, count))).collect())
     }
 }

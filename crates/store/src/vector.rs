@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use surrealdb::types::{RecordId, SurrealValue, Value};
+use surrealdb::types::{RecordId, SurrealValue, Value, object};
 
 use super::{
     Store, StoreError,
@@ -67,18 +67,11 @@ impl VectorChanges {
     }
 }
 
-#[derive(SurrealValue)]
-struct Move {
-    memory: RecordId,
-    project: String,
-}
-
 impl Part for VectorChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         commit.add(statement::COMMIT_GONE_VECTORS, "gone", &self.gone, memory_record);
-        commit.add(statement::COMMIT_MOVED_VECTORS, "moved", &self.moved, |(memory, scope)| Move {
-            memory: memory_record(memory),
-            project: scope.project_name().to_owned(),
+        commit.add(statement::COMMIT_MOVED_VECTORS, "moved", &self.moved, |(memory, scope)| {
+            object! { memory: memory_record(memory), project: scope.project_name().to_owned() }
         });
     }
 }

@@ -6,16 +6,16 @@ mod taken;
 use std::ops::RangeInclusive;
 
 use cerebro_ledger::{ChainedEvent, Lease, Status, Work, chain::salt_of};
-use surrealdb::types::{Object, RecordId, RecordIdKeyRange, SurrealValue};
+use surrealdb::types::{Object, RecordId, RecordIdKeyRange, SurrealValue, object};
 
 use super::{
     Store, StoreError, Write,
     artifact::{self, Artifact},
     changes::{CommitScript, NewEvent, Part},
     checkpoint::{Checkpoint, CheckpointChanges},
-    columns::{Columns, RawRow, columns, put, row_of, take, with_id},
+    columns::{Columns, RawRow, columns, put, put_next, row_of, take, with_id},
     read::{Page, Vars, Walk, one},
-    row::{Guarded, Put, key, malformed, signed, unsigned},
+    row::{key, malformed, signed, unsigned},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{EventKind, Project, Timestamp, WorkId};
@@ -197,13 +197,6 @@ struct StrayRow {
     seq: i64,
 }
 
-/// A piece of work to remove, and all its events.
-#[derive(Debug, Clone, SurrealValue)]
-struct GoneWork {
-    work: RecordId,
-    events: RecordId,
-}
-
 /// The changes of the journal.
 #[derive(Default)]
 pub(super) struct WorkChanges {
@@ -230,15 +223,13 @@ impl Part for WorkChanges {
         commit.add(statement::COMMIT_NEW_WORKS, "new_works", &begun, |stored| {
             with_id(work_record(&stored.work.id), stored.row())
         });
-        commit.add(statement::COMMIT_WORKS, "works", &gone_on, |stored| Guarded {
-            id: work_record(&stored.work.id),
-            expect: signed(stored.work.version),
-            row: stored.row(),
+        commit.add(statement::COMMIT_WORKS, "works", &gone_on, |stored| {
+            put_next(work_record(&stored.work.id), stored.work.version, stored.row())
         });
         commit.add(statement::COMMIT_ARTIFACTS, "artifacts", &self.artifacts, |artifact| {
             let mut row = row_of(artifact);
             put(&mut row, "at", &at);
-            Put { id: artifact::record(&artifact.id), row }
+            object! { id: artifact::record(&artifact.id), row: row }
         });
         commit.add(statement::COMMIT_WORK_EVENTS, "work_events", &self.events, |(work, kept)| {
             let mut row = row_of(kept);
@@ -248,9 +239,8 @@ impl Part for WorkChanges {
         commit.add(statement::COMMIT_PURGED_TEXTS, "purged_texts", &self.purged, |(work, seq)| {
             event_record(work, *seq)
         });
-        commit.add(statement::COMMIT_GONE_WORKS, "gone_works", &self.gone, |id| GoneWork {
-            work: work_record(id),
-            events: event_range(id, &(0..=NUMBER_MAX)),
+        commit.add(statement::COMMIT_GONE_WORKS, "gone_works", &self.gone, |id| {
+            object! { work: work_record(id), events: event_range(id, &(0..=NUMBER_MAX)) }
         });
         commit.add(statement::COMMIT_GONE_ARTIFACTS, "gone_artifacts", &self.gone_artifacts, |id| {
             artifact::record(id)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use surrealdb::types::{Bytes, Object, RecordId, SurrealValue};
+use surrealdb::types::{Bytes, Object, RecordId, SurrealValue, object};
 
 use super::{session::session_key, vector};
 use crate::{
@@ -56,23 +56,6 @@ impl Columns for Vec<PastCommand> {
     }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct PutExchange {
-    id: RecordId,
-    row: Object,
-    text_id: RecordId,
-    text: Bytes,
-    proven: Option<Bytes>,
-    vector_id: RecordId,
-}
-
-#[derive(SurrealValue)]
-pub(super) struct GoneExchange {
-    id: RecordId,
-    text_id: RecordId,
-    vector_id: RecordId,
-}
-
 #[derive(SurrealValue)]
 struct TextRow {
     id: RecordId,
@@ -88,23 +71,23 @@ fn text_record(id: &ExchangeId) -> RecordId {
     RecordId::new(TEXTS, id.key())
 }
 
-pub(super) fn put(full: &FullExchange, at: Timestamp) -> PutExchange {
+pub(super) fn put(full: &FullExchange, at: Timestamp) -> Object {
     let exchange = &full.exchange;
     let mut row = row_of(exchange);
     columns::put(&mut row, "stored_at", &at);
     let proven = (!full.proven.is_empty()).then(|| Bytes::from(compressed(&full.proven.as_json())));
-    PutExchange {
+    object! {
         id: record(&exchange.id),
-        row,
+        row: row,
         text_id: text_record(&exchange.id),
         text: Bytes::from(compressed(&full.text)),
-        proven,
+        proven: proven,
         vector_id: vector::record(&exchange.id),
     }
 }
 
-pub(super) fn gone(id: &ExchangeId) -> GoneExchange {
-    GoneExchange { id: record(id), text_id: text_record(id), vector_id: vector::record(id) }
+pub(super) fn gone(id: &ExchangeId) -> Object {
+    object! { id: record(id), text_id: text_record(id), vector_id: vector::record(id) }
 }
 
 /// Compresses a text with zstd. It works in memory, so the only possible failure is a lack of memory.

@@ -16,7 +16,7 @@ pub(super) use exchange::{exchange_id, record as exchange_record};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Value, Variables};
+use surrealdb::types::{RecordId, Value, Variables, object};
 
 use super::{
     Store, StoreError, Write,
@@ -76,12 +76,6 @@ impl HistoryChanges {
     }
 }
 
-#[derive(SurrealValue)]
-struct At {
-    id: RecordId,
-    at: Datetime,
-}
-
 impl TryFrom<RawRow> for HistoryTombstone {
     type Error = StoreError;
 
@@ -98,9 +92,8 @@ impl Part for HistoryChanges {
             session::put(put, *before)
         });
         commit.add(statement::COMMIT_EXCHANGES, "exchanges", &self.exchanges, |full| exchange::put(full, at));
-        commit.add(statement::COMMIT_WITHDRAWN, "withdrawn", &self.withdrawn, |id| At {
-            id: exchange::record(id),
-            at: datetime(at),
+        commit.add(statement::COMMIT_WITHDRAWN, "withdrawn", &self.withdrawn, |id| {
+            object! { id: exchange::record(id), at: datetime(at) }
         });
         commit.add(statement::COMMIT_GONE_EXCHANGES, "gone_exchanges", &self.gone_exchanges, exchange::gone);
         commit.add(statement::COMMIT_SOURCES, "sources", &self.sources, source::put);
@@ -123,7 +116,7 @@ impl Part for HistoryChanges {
             statement::COMMIT_HISTORY_TOMBSTONES,
             "history_tombstones",
             &self.tombstones,
-            |tombstone| At { id: history_tombstone_record(tombstone), at: datetime(at) },
+            |tombstone| object! { id: history_tombstone_record(tombstone), at: datetime(at) },
         );
         commit
             .add(statement::COMMIT_FORGOTTEN_TEXTS, "forgotten_texts", &self.forgotten, |text| text.row(at));

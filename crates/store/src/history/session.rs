@@ -4,9 +4,9 @@ use surrealdb::types::{Object, RecordId};
 
 use crate::{
     Store, StoreError,
-    columns::{columns, row_of},
+    columns::{columns, put_next, row_of},
     read::{Vars, Walk, one},
-    row::{Guarded, malformed},
+    row::malformed,
     statement,
 };
 use cerebro_core::domain::{Ancestor, AncestorKind, PastSession, Project, SessionId};
@@ -29,8 +29,8 @@ pub(super) fn record(id: &SessionId) -> RecordId {
 }
 
 /// The row; `before` is the number of exchanges that the stored one must have.
-pub(super) fn put(session: &PastSession, before: u32) -> Guarded<Object> {
-    Guarded { id: record(&session.id), expect: i64::from(before), row: row_of(session) }
+pub(super) fn put(session: &PastSession, before: u32) -> Object {
+    put_next(record(&session.id), u64::from(before), row_of(session))
 }
 
 pub(super) fn session_key(text: &str) -> Result<SessionId, StoreError> {

@@ -4,9 +4,8 @@ use surrealdb::types::{Object, RecordId};
 
 use crate::{
     Store, StoreError,
-    columns::{columns, put_row},
+    columns::{columns, put_row, row_of},
     read::{Vars, one},
-    row::Put,
     statement,
 };
 use cerebro_core::domain::{SessionId, Source};
@@ -23,8 +22,12 @@ columns! {
     }
 }
 
-pub(super) fn put(source: &Source) -> Put<Object> {
-    put_row(RecordId::new(TABLE, source.id.as_str()), source)
+fn record(id: &str) -> RecordId {
+    RecordId::new(TABLE, id)
+}
+
+pub(super) fn put(source: &Source) -> Object {
+    put_row(record(&source.id), source)
 }
 
 noun! {
@@ -40,7 +43,7 @@ impl Sources<'_> {
     }
 
     pub async fn by_id(self, id: &str) -> Result<Option<Source>, StoreError> {
-        let vars = Vars::new().with("ids", vec![RecordId::new(TABLE, id)]);
+        let vars = Vars::new().with("ids", vec![record(id)]);
         Ok(one(self.0.select(TABLE, statement::SOURCE_GET, vars).await?))
     }
 
@@ -48,8 +51,7 @@ impl Sources<'_> {
     /// has no event.
     pub async fn put(self, source: &Source) -> Result<(), StoreError> {
         self.0.check_space()?;
-        let Put { id, row } = put(source);
-        let vars = Vars::new().with("id", id).with("row", row);
+        let vars = Vars::new().with("id", record(&source.id)).with("row", row_of(source));
         self.0.execute(statement::SOURCE_PUT, vars).await
     }
 }
