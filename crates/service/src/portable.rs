@@ -115,33 +115,35 @@ impl Service {
     async fn page(&self, table: Table, after: Option<&str>) -> Result<Vec<(String, Line)>, ServiceError> {
         let (store, limit) = (&self.base.store, page_max(table));
         match table {
-            Table::Session => lines(store.sessions().walk(limit).page(after), Line::Session).await,
-            Table::Memory => lines(store.memories().walk(limit).page(after), Line::Memory).await,
-            Table::Revision => lines(store.revisions().walk(limit).page(after), Line::Revision).await,
-            Table::Prompt => lines(store.prompts().walk(limit).page(after), Line::Prompt).await,
+            Table::Session => lines(store.sessions().walk().page(after, limit), Line::Session).await,
+            Table::Memory => lines(store.memories().walk().page(after, limit), Line::Memory).await,
+            Table::Revision => lines(store.revisions().walk().page(after, limit), Line::Revision).await,
+            Table::Prompt => lines(store.prompts().walk().page(after, limit), Line::Prompt).await,
             Table::CreatedIn | Table::Follows | Table::WorkedIn | Table::Cites => {
                 lines(store.edges().page(table, after, limit), Line::Edge).await
             }
-            Table::Supersedes => lines(store.supersessions().walk(limit).page(after), Line::Edge).await,
+            Table::Supersedes => lines(store.supersessions().walk().page(after, limit), Line::Edge).await,
             Table::HistoryTombstone => {
-                lines(store.history().walk_of_tombstones(limit).page(after), Line::HistoryTombstone).await
+                lines(store.history().walk_of_tombstones().page(after, limit), Line::HistoryTombstone).await
             }
             Table::PastSession => {
-                lines(store.past_sessions().walk(limit).page(after), Line::PastSession).await
+                lines(store.past_sessions().walk().page(after, limit), Line::PastSession).await
             }
-            Table::Candidate => lines(store.candidates().walk(limit).page(after), Line::Candidate).await,
+            Table::Candidate => lines(store.candidates().walk().page(after, limit), Line::Candidate).await,
             Table::Exchange => {
-                let page = store.exchanges().walk(limit).page(after).await?;
+                let page = store.exchanges().walk().page(after, limit).await?;
                 let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
                 let full = store.exchanges().with_texts(exchanges).await?;
                 let line = |full: &FullExchange| Line::Exchange(full.into());
                 Ok(full.iter().map(|full| (full.exchange.id.key().to_owned(), line(full))).collect())
             }
-            Table::Document => lines(store.documents().walk(limit).page(after), Line::Document).await,
-            Table::Chunk => lines(store.chunks().walk(limit).page(after), Line::Chunk).await,
-            Table::Work => lines(store.works().walk(limit).page(after), Line::Work).await,
-            Table::WorkEvent => lines(store.works().walk_of_events(limit).page(after), Line::WorkEvent).await,
-            Table::Artifact => lines(store.artifacts().walk(limit).page(after), Line::Artifact).await,
+            Table::Document => lines(store.documents().walk().page(after, limit), Line::Document).await,
+            Table::Chunk => lines(store.chunks().walk().page(after, limit), Line::Chunk).await,
+            Table::Work => lines(store.works().walk().page(after, limit), Line::Work).await,
+            Table::WorkEvent => {
+                lines(store.works().walk_of_events().page(after, limit), Line::WorkEvent).await
+            }
+            Table::Artifact => lines(store.artifacts().walk().page(after, limit), Line::Artifact).await,
         }
     }
 

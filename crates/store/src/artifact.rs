@@ -32,9 +32,9 @@ noun! {
 }
 
 impl<'a> Artifacts<'a> {
-    /// All artifacts in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Artifact> {
-        Walk::over(self.0, "artifact", limit)
+    /// All artifacts in order of id.
+    pub fn walk(self) -> Walk<'a, Artifact> {
+        Walk::over(self.0, "artifact")
     }
 
     pub async fn by_id(self, id: &str) -> Result<Option<Artifact>, StoreError> {

@@ -19,8 +19,6 @@ use cerebro_core::domain::{
 };
 
 const TABLE: &str = "CITES";
-/// How many citations are read at once.
-const PAGE: usize = 500;
 /// Most citations of a memory that are read. An agent or a person gives a few; each accepted claim that says the same adds its own.
 pub(super) const CITATIONS_MAX: usize = 64;
 
@@ -156,7 +154,7 @@ impl Citations<'_> {
         if asked.is_empty() {
             return Ok(live);
         }
-        let mut pages = Walk::<Cites>::over(self.0, TABLE, PAGE);
+        let mut pages = Walk::<Cites>::over(self.0, TABLE);
         while let Some(page) = pages.next().await? {
             for (memory, exchange, _) in page {
                 let tombstone = HistoryTombstone::of_citation(&memory, &exchange);

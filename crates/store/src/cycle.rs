@@ -226,8 +226,8 @@ impl<'a> Cycles<'a> {
         derived.into_iter().map(|id| memory_id(CYCLE, id)).collect()
     }
 
-    /// All consolidations in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, StoredCycle> {
-        Walk::over(self.0, CYCLE, limit)
+    /// All consolidations in order of id.
+    pub fn walk(self) -> Walk<'a, StoredCycle> {
+        Walk::over(self.0, CYCLE)
     }
 }

@@ -216,9 +216,9 @@ impl<'a> Candidates<'a> {
         self.0.select(TABLE, statement, vars).await
     }
 
-    /// All candidates in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Candidate> {
-        Walk::over(self.0, TABLE, limit)
+    /// All candidates in order of id.
+    pub fn walk(self) -> Walk<'a, Candidate> {
+        Walk::over(self.0, TABLE)
     }
 }
 

@@ -188,9 +188,9 @@ impl<'a> Documents<'a> {
         self.select(statement, vars).await
     }
 
-    /// All documents in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Document> {
-        Walk::over(self.0, TABLE, limit)
+    /// All documents in order of id.
+    pub fn walk(self) -> Walk<'a, Document> {
+        Walk::over(self.0, TABLE)
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {
@@ -204,9 +204,9 @@ noun! {
 }
 
 impl<'a> Chunks<'a> {
-    /// All chunks in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, DocumentChunk> {
-        Walk::over(self.0, CHUNKS, limit)
+    /// All chunks in order of id.
+    pub fn walk(self) -> Walk<'a, DocumentChunk> {
+        Walk::over(self.0, CHUNKS)
     }
 
     /// Chunks by id, in no order; missing ones are left out.

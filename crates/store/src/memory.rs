@@ -393,9 +393,9 @@ impl<'a> Memories<'a> {
         Ok(found)
     }
 
-    /// All memories in order of id, deleted ones included, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Memory> {
-        Walk::over(self.0, "memory", limit)
+    /// All memories in order of id, deleted ones included.
+    pub fn walk(self) -> Walk<'a, Memory> {
+        Walk::over(self.0, "memory")
     }
 
     /// A live memory that a session wrote and that has this content.

@@ -130,9 +130,9 @@ impl<'a> Prompts<'a> {
         Ok(found.iter().filter_map(|id| PromptId::parse(id).ok()).collect())
     }
 
-    /// All prompts in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Prompt> {
-        Walk::over(self.0, "prompt", limit)
+    /// All prompts in order of id.
+    pub fn walk(self) -> Walk<'a, Prompt> {
+        Walk::over(self.0, "prompt")
     }
 
     async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Prompt>, StoreError> {

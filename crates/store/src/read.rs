@@ -186,11 +186,13 @@ pub(super) fn take<T: SurrealValue>(
     rows.into_iter().map(|value| stored(table, value)).collect()
 }
 
-/// All rows of a table in order of id, a page at a time. Rows that are written meanwhile may be missed. Or one page of them.
+/// How many rows a walk reads at once.
+pub const PAGE: usize = 200;
+
+/// All rows of a table in order of id, [`PAGE`] at a time. Rows that are written meanwhile may be missed. Or one page of them.
 pub struct Walk<'a, T> {
     store: &'a Store,
     table: &'static str,
-    limit: usize,
     read: ReadPage<T>,
     /// The id of the last row so far.
     after: Option<String>,
@@ -202,15 +204,15 @@ type ReadPage<T> = for<'s> fn(&'s Store, &'static str, Option<String>, usize) ->
 type PageFuture<'s, T> = Pin<Box<dyn Future<Output = Result<Page<T>, StoreError>> + Send + 's>>;
 
 impl<'a, T> Walk<'a, T> {
-    /// Begins at the first row; a page has at most `limit`.
-    pub(super) fn over(store: &'a Store, table: &'static str, limit: usize) -> Self
+    /// Begins at the first row.
+    pub(super) fn over(store: &'a Store, table: &'static str) -> Self
     where
         T: TryFrom<RawRow, Error = StoreError> + 'static,
     {
         let read: ReadPage<T> = |store, table, after, limit| {
             Box::pin(async move { store.page::<T>(table, after.as_deref(), limit).await })
         };
-        Self { store, table, limit, read, after: None, is_over: false }
+        Self { store, table, read, after: None, is_over: false }
     }
 
     /// The next page; `None` after the last row.
@@ -218,15 +220,15 @@ impl<'a, T> Walk<'a, T> {
         if self.is_over {
             return Ok(None);
         }
-        let page = self.page(self.after.as_deref()).await?;
-        self.is_over = page.len() < self.limit;
+        let page = self.page(self.after.as_deref(), PAGE).await?;
+        self.is_over = page.len() < PAGE;
         self.after = page.last().map(|(key, _)| key.clone());
         let rows: Vec<T> = page.into_iter().map(|(_, row)| row).collect();
         Ok((!rows.is_empty()).then_some(rows))
     }
 
-    /// The page after an id, or the first one: each row with its id.
-    pub async fn page(&self, after: Option<&str>) -> Result<Page<T>, StoreError> {
-        (self.read)(self.store, self.table, after.map(str::to_owned), self.limit).await
+    /// The page of at most `limit` rows after an id, or the first one: each row with its id.
+    pub async fn page(&self, after: Option<&str>, limit: usize) -> Result<Page<T>, StoreError> {
+        (self.read)(self.store, self.table, after.map(str::to_owned), limit).await
     }
 }

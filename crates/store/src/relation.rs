@@ -91,9 +91,9 @@ impl<'a> Relations<'a> {
         Ok(put.unwrap_or(false))
     }
 
-    /// All relations in order of key, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, StoredRelation> {
-        Walk::over(self.0, TABLE, limit)
+    /// All relations in order of key.
+    pub fn walk(self) -> Walk<'a, StoredRelation> {
+        Walk::over(self.0, TABLE)
     }
 
     /// The relations that start or end at any of the memories, the strongest first.

@@ -85,9 +85,9 @@ impl<'a> Revisions<'a> {
         self.0.select("revision", statement::REVISION_LIST, vars).await
     }
 
-    /// All revisions in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Revision> {
-        Walk::over(self.0, "revision", limit)
+    /// All revisions in order of id.
+    pub fn walk(self) -> Walk<'a, Revision> {
+        Walk::over(self.0, "revision")
     }
 
     /// When earlier texts of memories were written, from a moment on, in no order.

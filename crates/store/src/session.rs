@@ -164,9 +164,9 @@ impl<'a> Sessions<'a> {
         self.select(statement::SESSION_SINCE, vars).await
     }
 
-    /// All sessions in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Session> {
-        Walk::over(self.0, "session", limit)
+    /// All sessions in order of id.
+    pub fn walk(self) -> Walk<'a, Session> {
+        Walk::over(self.0, "session")
     }
 
     /// The sessions that wrote a memory and have this summary, or none.

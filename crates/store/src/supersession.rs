@@ -129,8 +129,8 @@ impl<'a> Supersessions<'a> {
         self.0.select("SUPERSEDES", statement::SUPERSESSION_ALL, vars).await
     }
 
-    /// All these edges in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Supersession> {
-        Walk::over(self.0, "SUPERSEDES", limit)
+    /// All these edges in order of id.
+    pub fn walk(self) -> Walk<'a, Supersession> {
+        Walk::over(self.0, "SUPERSEDES")
     }
 }

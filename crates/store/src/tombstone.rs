@@ -434,8 +434,8 @@ impl<'a> Tombstones<'a> {
     }
 
     /// All tombstones in order of key, whichever secret made them.
-    pub fn walk(self, limit: usize) -> Walk<'a, Tombstone> {
-        Walk::over(self.0, "tombstone", limit)
+    pub fn walk(self) -> Walk<'a, Tombstone> {
+        Walk::over(self.0, "tombstone")
     }
 
     /// Takes over tombstones from another database of this home; existing ones stay.

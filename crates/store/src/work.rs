@@ -495,13 +495,13 @@ impl<'a> Works<'a> {
     }
 
     /// All pieces of work in order of id.
-    pub fn walk(self, limit: usize) -> Walk<'a, StoredWork> {
-        Walk::over(self.0, WORK, limit)
+    pub fn walk(self) -> Walk<'a, StoredWork> {
+        Walk::over(self.0, WORK)
     }
 
     /// All events, ordered by piece of work and number.
-    pub fn walk_of_events(self, limit: usize) -> Walk<'a, StoredEvent> {
-        Walk::over(self.0, EVENT, limit)
+    pub fn walk_of_events(self) -> Walk<'a, StoredEvent> {
+        Walk::over(self.0, EVENT)
     }
 
     /// The events of a piece of work with these numbers, as far as they exist, in order.

@@ -15,7 +15,7 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use crate::{ServiceError, base::Base, lock, settings::Embedding, spending::Spending};
+use crate::{ServiceError, base::Base, lock, settings::Embedding};
 use cerebro_core::domain::{Memory, MemoryId, Project, Scope, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
 use cerebro_core::pace::{self, Breaker, Spent};
 use cerebro_core::redact::RedactedText;
@@ -198,13 +198,12 @@ impl Vectors {
 #[derive(Clone)]
 pub(crate) struct VectorSearch {
     pub(super) base: Base,
-    spending: Spending,
     pub(crate) held: Arc<Vectors>,
 }
 
 impl VectorSearch {
     pub(crate) fn new(base: &Base, held: Arc<Vectors>) -> Self {
-        Self { base: base.clone(), spending: Spending::new(base), held }
+        Self { base: base.clone(), held }
     }
 
     /// How texts become vectors.
@@ -331,7 +330,9 @@ impl VectorSearch {
     async fn embed_question(&self, ready: &Ready, text: RedactedText) -> Option<Arc<Vec<f32>>> {
         let vectors = &self.held;
         let metered = ready.queries.is_metered();
-        if metered && !self.spending.fits_budget(vectors.embedding.budget, pace::tokens_of(&text)).await {
+        if metered
+            && !self.base.spending().fits_budget(vectors.embedding.budget, pace::tokens_of(&text)).await
+        {
             return None;
         }
         *lock(&vectors.used) = Some(Instant::now());
@@ -339,7 +340,7 @@ impl VectorSearch {
         let now = vectors.begun.elapsed();
         if metered {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            self.spending.note_spent(&ready.model.name, Spent { tokens, requests: 1 }).await;
+            self.base.spending().note_spent(&ready.model.name, Spent { tokens, requests: 1 }).await;
         }
         match answer {
             Ok(embedded) => {

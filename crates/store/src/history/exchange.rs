@@ -205,9 +205,9 @@ impl<'a> Exchanges<'a> {
         owners.into_iter().map(owner).collect()
     }
 
-    /// All exchanges in order of id, without their texts, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Exchange> {
-        Walk::over(self.0, TABLE, limit)
+    /// All exchanges in order of id, without their texts.
+    pub fn walk(self) -> Walk<'a, Exchange> {
+        Walk::over(self.0, TABLE)
     }
 
     /// Adds texts and proven facts to exchanges. A text is empty if somebody forgets the exchange at this moment.

@@ -286,8 +286,8 @@ impl<'a> History<'a> {
     }
 
     /// All tombstones in order of digest.
-    pub fn walk_of_tombstones(self, limit: usize) -> Walk<'a, HistoryTombstone> {
-        Walk::over(self.0, Table::HistoryTombstone.as_str(), limit)
+    pub fn walk_of_tombstones(self) -> Walk<'a, HistoryTombstone> {
+        Walk::over(self.0, Table::HistoryTombstone.as_str())
     }
 
     /// The statistics of history.

@@ -81,8 +81,8 @@ impl<'a> PastSessions<'a> {
         self.0.select(TABLE, statement::PAST_SESSION_CHILDREN, vars).await
     }
 
-    /// All past sessions in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, PastSession> {
-        Walk::over(self.0, TABLE, limit)
+    /// All past sessions in order of id.
+    pub fn walk(self) -> Walk<'a, PastSession> {
+        Walk::over(self.0, TABLE)
     }
 }
