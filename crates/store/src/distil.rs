@@ -36,8 +36,8 @@ columns! { Citation { exchange: text(ExchangeId::key, ExchangeId::of_key), diges
 
 columns! {
     Candidate in "candidate" {
-        id: key(CandidateId::of_key), session: text(SessionId::as_str, SessionId::parse), kind, title, text, evidence, state, memory: flat("memory"),
-        generation, model, at, decided_at,
+        id: key(CandidateId::of_key), session: text(SessionId::as_str, SessionId::parse), kind, title, text, evidence,
+        state, memory: flat("memory"), generation, model, at, decided_at,
         // None rather than false.
         corroborated: by(|is| is.then_some(true), |is: Option<bool>| is.unwrap_or_default()),
     }

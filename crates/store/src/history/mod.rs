@@ -308,7 +308,8 @@ impl<'a> History<'a> {
             counts.sources.insert(of, SourceCounts::take_from(&mut row, "source")?);
         }
         for row in take::<RawRow>("past_session", &mut results, 2)? {
-            counts.by_agent.extend([row.pair("past_session", ["agent", "sessions"])?]);
+            let (agent, sessions) = row.pair("past_session", ["agent", "sessions"])?;
+            counts.by_agent.insert(agent, sessions);
         }
         Ok(counts)
     }
