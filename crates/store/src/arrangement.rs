@@ -78,7 +78,7 @@ noun! {
 impl Arrangements<'_> {
     pub async fn by_id(self, id: &ArrangementId) -> Result<Option<Arrangement>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
-        Ok(one(self.0.select(TABLE, statement::ARRANGEMENT_GET, vars).await?))
+        Ok(one(self.0.select(statement::ARRANGEMENT_GET, vars).await?))
     }
 
     /// The arrangements in a state, the latest first.
@@ -88,6 +88,6 @@ impl Arrangements<'_> {
         limit: usize,
     ) -> Result<Vec<Arrangement>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        self.0.select(TABLE, statement::ARRANGEMENT_LIST, vars).await
+        self.0.select(statement::ARRANGEMENT_LIST, vars).await
     }
 }

@@ -34,12 +34,12 @@ noun! {
 impl<'a> Artifacts<'a> {
     /// All artifacts in order of id.
     pub fn walk(self) -> Walk<'a, Artifact> {
-        Walk::over(self.0, "artifact")
+        Walk::over(self.0)
     }
 
     pub async fn by_id(self, id: &str) -> Result<Option<Artifact>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
-        Ok(one(self.0.select("artifact", statement::ARTIFACT_GET, vars).await?))
+        Ok(one(self.0.select(statement::ARTIFACT_GET, vars).await?))
     }
 
     /// Artifacts to which no event refers.

@@ -141,7 +141,7 @@ impl Citations<'_> {
     /// The exchanges that a memory rests on, those that it cited first before others; at most [`CITATIONS_MAX`].
     pub async fn of_memory(self, memory: &MemoryId) -> Result<Vec<ExchangeId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(CITATIONS_MAX);
-        let edges: Vec<Cites> = self.0.select(TABLE, statement::CITATION_OF_MEMORY, vars).await?;
+        let edges: Vec<Cites> = self.0.select(statement::CITATION_OF_MEMORY, vars).await?;
         Ok(edges.into_iter().map(|(_, exchange, _)| exchange).collect())
     }
 
@@ -154,7 +154,7 @@ impl Citations<'_> {
         if asked.is_empty() {
             return Ok(live);
         }
-        let mut pages = Walk::<Cites>::over(self.0, TABLE);
+        let mut pages = Walk::<Cites>::of(self.0, TABLE);
         while let Some(page) = pages.next().await? {
             for (memory, exchange, _) in page {
                 let tombstone = HistoryTombstone::of_citation(&memory, &exchange);

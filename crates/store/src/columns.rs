@@ -45,6 +45,14 @@ pub(super) trait Columns: Sized {
     fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError>;
 }
 
+/// A type of the domain as the rows of a table.
+pub(super) trait Row: Sized {
+    /// The table. The error of a malformed row names it.
+    const TABLE: &'static str;
+
+    fn from_row(row: RawRow) -> Result<Self, StoreError>;
+}
+
 /// Lists the columns of a type: those of the rows of a table, or of a part of a row. A field is the column of its name,
 /// unless it says otherwise:
 ///
@@ -61,10 +69,10 @@ macro_rules! columns {
     ($type:ident in $table:literal { $($fields:tt)+ }) => {
         $crate::columns::columns! { $type { $($fields)+ } }
 
-        impl TryFrom<$crate::columns::RawRow> for $type {
-            type Error = $crate::StoreError;
+        impl $crate::columns::Row for $type {
+            const TABLE: &'static str = $table;
 
-            fn try_from(row: $crate::columns::RawRow) -> Result<Self, $crate::StoreError> {
+            fn from_row(row: $crate::columns::RawRow) -> Result<Self, $crate::StoreError> {
                 $crate::columns::Columns::take_from(&mut row.columns($table)?, $table)
             }
         }
@@ -405,11 +413,11 @@ impl<Start: Column, End: Column> Columns for (Start, End, Timestamp) {
 
 nested! { impl<Start, End> for (Start, End, Timestamp) }
 
-impl<Start: Column, End: Column> TryFrom<RawRow> for (Start, End, Timestamp) {
-    type Error = StoreError;
+impl<Start: Column, End: Column> Row for (Start, End, Timestamp) {
+    const TABLE: &'static str = "edge";
 
-    fn try_from(row: RawRow) -> Result<Self, StoreError> {
-        Self::take_from(&mut row.columns("edge")?, "edge")
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
+        Self::take_from(&mut row.columns(Self::TABLE)?, Self::TABLE)
     }
 }
 

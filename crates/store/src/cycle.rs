@@ -203,12 +203,12 @@ impl<'a> Cycles<'a> {
     /// A consolidation.
     pub async fn by_id(self, id: &CycleId) -> Result<Option<StoredCycle>, StoreError> {
         let vars = Vars::new().with("ids", vec![cycle_record(id)]);
-        Ok(one(self.0.select(CYCLE, statement::CYCLE_GET, vars).await?))
+        Ok(one(self.0.select(statement::CYCLE_GET, vars).await?))
     }
 
     /// The latest consolidations, planned or done, newest first.
     pub async fn latest(self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
-        self.0.select(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await
+        self.0.select(statement::CYCLE_LATEST, Vars::new().limit(limit)).await
     }
 
     /// Consolidations that may be forgotten.
@@ -228,6 +228,6 @@ impl<'a> Cycles<'a> {
 
     /// All consolidations in order of id.
     pub fn walk(self) -> Walk<'a, StoredCycle> {
-        Walk::over(self.0, CYCLE)
+        Walk::over(self.0)
     }
 }

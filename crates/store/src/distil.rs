@@ -11,7 +11,7 @@ use super::{
     history,
     read::{Vars, Walk, one},
     row::{memory_record, unsigned},
-    statement::{self, Statement},
+    statement,
 };
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, Citation, DistilRun, EventKind, ExchangeId, MemoryId,
@@ -191,34 +191,30 @@ impl<'a> Candidates<'a> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.select(statement::CANDIDATE_GET, Vars::new().list("ids", ids.iter().map(record))).await
+        self.0.select(statement::CANDIDATE_GET, Vars::new().list("ids", ids.iter().map(record))).await
     }
 
     /// All candidates of a past session.
     pub async fn of_session(self, session: &SessionId) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("sid", session.as_str());
-        self.select(statement::CANDIDATE_OF_SESSION, vars).await
+        self.0.select(statement::CANDIDATE_OF_SESSION, vars).await
     }
 
     /// The candidates that became this memory: one, or several that say the same.
     pub async fn of_memory(self, memory: &MemoryId) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory));
-        self.select(statement::CANDIDATE_OF_MEMORY, vars).await
+        self.0.select(statement::CANDIDATE_OF_MEMORY, vars).await
     }
 
     /// The candidates in a state, the latest first.
     pub async fn in_state(self, state: CandidateState, limit: usize) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        self.select(statement::CANDIDATE_LIST, vars).await
-    }
-
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Candidate>, StoreError> {
-        self.0.select(TABLE, statement, vars).await
+        self.0.select(statement::CANDIDATE_LIST, vars).await
     }
 
     /// All candidates in order of id.
     pub fn walk(self) -> Walk<'a, Candidate> {
-        Walk::over(self.0, TABLE)
+        Walk::over(self.0)
     }
 }
 
@@ -234,7 +230,7 @@ impl DistilRuns<'_> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", sessions.iter().map(run_record));
-        self.0.select(RUNS, statement::DISTIL_RUN_GET, vars).await
+        self.0.select(statement::DISTIL_RUN_GET, vars).await
     }
 
     /// The statistics of distilling.

@@ -8,7 +8,7 @@ use super::{
     columns::{Column, columns, flags, put_row, row_of, with_id},
     read::{Vars, Walk, one},
     row::{key, malformed},
-    statement::{self, Statement},
+    statement,
 };
 use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, EventKind, Project};
 
@@ -160,19 +160,19 @@ impl<'a> Documents<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(record));
-        self.select(statement::DOCUMENT_GET, vars).await
+        self.0.select(statement::DOCUMENT_GET, vars).await
     }
 
     /// The document with this path.
     pub async fn by_path(self, project: &Project, path: &str) -> Result<Option<Document>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("path", path);
-        Ok(one(self.select(statement::DOCUMENT_AT, vars).await?))
+        Ok(one(self.0.select(statement::DOCUMENT_AT, vars).await?))
     }
 
     /// A document with the same bytes whose file is gone.
     pub async fn removed(self, project: &Project, hash: &str) -> Result<Option<Document>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("hash", hash);
-        Ok(one(self.select(statement::DOCUMENT_REMOVED, vars).await?))
+        Ok(one(self.0.select(statement::DOCUMENT_REMOVED, vars).await?))
     }
 
     /// A page of the documents of a project (of all, when `None`), ordered by path.
@@ -185,16 +185,12 @@ impl<'a> Documents<'a> {
         let vars = Vars::new().count("offset", offset).limit(limit);
         let (statement, vars) =
             vars.about(project, statement::DOCUMENT_LIST, statement::DOCUMENT_LIST_EVERYWHERE);
-        self.select(statement, vars).await
+        self.0.select(statement, vars).await
     }
 
     /// All documents in order of id.
     pub fn walk(self) -> Walk<'a, Document> {
-        Walk::over(self.0, TABLE)
-    }
-
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {
-        self.0.select(TABLE, statement, vars).await
+        Walk::over(self.0)
     }
 }
 
@@ -206,7 +202,7 @@ noun! {
 impl<'a> Chunks<'a> {
     /// All chunks in order of id.
     pub fn walk(self) -> Walk<'a, DocumentChunk> {
-        Walk::over(self.0, CHUNKS)
+        Walk::over(self.0)
     }
 
     /// Chunks by id, in no order; missing ones are left out.
@@ -215,7 +211,7 @@ impl<'a> Chunks<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(chunk_record));
-        self.0.select(CHUNKS, statement::CHUNK_GET, vars).await
+        self.0.select(statement::CHUNK_GET, vars).await
     }
 
     /// The digest of each chunk of a document.

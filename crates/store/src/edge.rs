@@ -127,14 +127,14 @@ impl Edges<'_> {
     /// The pieces of work in which a memory was found out, the latest first.
     pub async fn works_of(self, memory: &MemoryId, limit: usize) -> Result<Vec<WorkId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(limit);
-        let edges: Vec<WorkedIn> = self.0.select("WORKED_IN", statement::WORKED_IN_OF_MEMORY, vars).await?;
+        let edges: Vec<WorkedIn> = self.0.select(statement::WORKED_IN_OF_MEMORY, vars).await?;
         Ok(edges.into_iter().map(|(_, work, _)| work).collect())
     }
 
     /// The live memories that were found out in a piece of work, in the order in which they were tied to it.
     pub async fn memories_of(self, work: &WorkId, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).limit(limit);
-        let edges: Vec<WorkedIn> = self.0.select("WORKED_IN", statement::WORKED_IN_OF_WORK, vars).await?;
+        let edges: Vec<WorkedIn> = self.0.select(statement::WORKED_IN_OF_WORK, vars).await?;
         Ok(edges.into_iter().map(|(memory, ..)| memory).collect())
     }
 

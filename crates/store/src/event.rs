@@ -40,14 +40,14 @@ impl<'a> Events<'a> {
     /// The events of a writer after a number, in order.
     pub async fn after(self, writer: &str, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let vars = Vars::new().with("writer", writer).with("after", signed(after)).limit(limit);
-        self.0.select("event", statement::EVENT_AFTER, vars).await
+        self.0.select(statement::EVENT_AFTER, vars).await
     }
 
     /// The events of some kinds, in order of time. Reads the whole log.
     pub async fn of_kinds(self, kinds: &[EventKind]) -> Result<Vec<Event>, StoreError> {
         let kinds: Vec<String> = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
         let vars = Vars::new().with("kinds", kinds);
-        self.0.select("event", statement::EVENT_OF_KINDS, vars).await
+        self.0.select(statement::EVENT_OF_KINDS, vars).await
     }
 
     /// The number and moment of this writer's last event; 0 if there is none.

@@ -108,7 +108,7 @@ impl Projects<'_> {
         };
         let vars = Vars::new().limit(MERGES_MAX);
         let mut merges = Merges::new();
-        let stored: Vec<Merge> = self.0.select("former_project", statement::FORMER_LIST, vars).await?;
+        let stored: Vec<Merge> = self.0.select(statement::FORMER_LIST, vars).await?;
         for Merge { name, into, .. } in stored {
             merges.entry(into).or_default().insert(name);
         }

@@ -323,7 +323,7 @@ impl Jobs<'_> {
 
     /// The number of jobs by state.
     pub async fn counts(self) -> Result<JobCounts, StoreError> {
-        let counts = self.0.select("job", statement::JOB_COUNTS, Vars::new()).await?;
+        let counts = self.0.select(statement::JOB_COUNTS, Vars::new()).await?;
         Ok(one(counts).unwrap_or_default())
     }
 
@@ -337,7 +337,7 @@ impl Jobs<'_> {
     /// Jobs in one state, the earliest due first.
     pub async fn in_state(self, state: JobState, limit: usize) -> Result<Vec<ListedJob>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        self.0.select("job", statement::JOB_LIST, vars).await
+        self.0.select(statement::JOB_LIST, vars).await
     }
 
     /// The subjects of given-up jobs of a kind, at most `limit`, in no order.

@@ -264,7 +264,7 @@ impl<'a> Memories<'a> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.select(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
+        self.0.select(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
     }
 
     /// The same, each memory by its id.
@@ -300,7 +300,7 @@ impl<'a> Memories<'a> {
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("identity", identity).with("trimmed", content.trim());
-        self.select(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
+        self.0.select(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
     }
 
     /// Live memories of a project, in no order.
@@ -320,7 +320,7 @@ impl<'a> Memories<'a> {
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("live", live).limit(limit);
-        self.select(statement::MEMORY_OF_PROJECT, vars).await
+        self.0.select(statement::MEMORY_OF_PROJECT, vars).await
     }
 
     /// The live memories of a scope made before a moment, nearest first.
@@ -351,7 +351,7 @@ impl<'a> Memories<'a> {
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
-        self.select(statement, vars).await
+        self.0.select(statement, vars).await
     }
 
     /// The live memories that a session wrote after a moment, nearest first, with the moment of their writing.
@@ -395,7 +395,7 @@ impl<'a> Memories<'a> {
 
     /// All memories in order of id, deleted ones included.
     pub fn walk(self) -> Walk<'a, Memory> {
-        Walk::over(self.0, "memory")
+        Walk::over(self.0)
     }
 
     /// A live memory that a session wrote and that has this content.
@@ -405,11 +405,7 @@ impl<'a> Memories<'a> {
         content: &str,
     ) -> Result<Option<Memory>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).with("content", content);
-        Ok(one(self.select(statement::MEMORY_WITH_CONTENT, vars).await?))
-    }
-
-    pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
-        self.0.select("memory", statement, vars).await
+        Ok(one(self.0.select(statement::MEMORY_WITH_CONTENT, vars).await?))
     }
 }
 

@@ -8,7 +8,7 @@ use surrealdb::{
 
 use super::{
     Engine, Store, StoreError,
-    columns::{Columns, RawRow, columns, put, row_of},
+    columns::{Columns, RawRow, Row, columns, put, row_of},
     read::{Vars, take},
     statement::{self, Statement},
 };
@@ -59,16 +59,16 @@ fn table_of(model: &str) -> String {
 pub(super) async fn models(engine: &Engine) -> Result<Vec<Result<StoredModel, StoreError>>, StoreError> {
     let mut results = engine.run(statement::MODEL_LIST, Variables::new()).await?;
     let rows: Vec<RawRow> = take("model", &mut results, 0)?;
-    Ok(rows.into_iter().map(StoredModel::try_from).collect())
+    Ok(rows.into_iter().map(StoredModel::from_row).collect())
 }
 
 columns! { StoredModel { name, dimension, table, state } }
 
-impl TryFrom<RawRow> for StoredModel {
-    type Error = StoreError;
+impl Row for StoredModel {
+    const TABLE: &'static str = "model";
 
-    fn try_from(row: RawRow) -> Result<Self, StoreError> {
-        let model = Self::take_from(&mut row.columns("model")?, "model")?;
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
+        let model = Self::take_from(&mut row.columns(Self::TABLE)?, Self::TABLE)?;
         let own = table_of(&model.name);
         if model.table != own {
             let reason = format!("`{}` names the table `{}`, its own is `{own}`", model.name, model.table);

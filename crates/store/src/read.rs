@@ -9,7 +9,7 @@ use surrealdb::{
 
 use super::{
     Store, StoreError,
-    columns::{Column, RawRow, stored},
+    columns::{Column, RawRow, Row, stored},
     row::{datetime, parse},
     statement::{self, Statement},
 };
@@ -123,13 +123,12 @@ impl Store {
     }
 
     /// The rows that a statement returns, decoded.
-    pub(super) async fn select<T: TryFrom<RawRow, Error = StoreError>>(
+    pub(super) async fn select<T: Row>(
         &self,
-        table: &'static str,
         statement: Statement,
         vars: Vars,
     ) -> Result<Vec<T>, StoreError> {
-        parse(self.values(table, statement, vars).await?)
+        parse(self.values(T::TABLE, statement, vars).await?)
     }
 
     /// Two columns of the rows that a statement returns.
@@ -160,7 +159,7 @@ impl Store {
     }
 
     /// A page of a table in order of id: the rows after an id that need not exist.
-    pub(super) async fn page<T: TryFrom<RawRow, Error = StoreError>>(
+    pub(super) async fn page<T: Row>(
         &self,
         table: &'static str,
         after: Option<&str>,
@@ -170,7 +169,7 @@ impl Store {
         let after = RecordId::new(table, after.unwrap_or_default());
         let vars = Vars::new().with("table", table).with("after", after).limit(limit);
         let rows: Vec<RawRow> = self.values(table, statement::TABLE_PAGE, vars).await?;
-        rows.into_iter().map(|row| Ok((row.key().unwrap_or_default(), T::try_from(row)?))).collect()
+        rows.into_iter().map(|row| Ok((row.key().unwrap_or_default(), T::from_row(row)?))).collect()
     }
 }
 
@@ -204,10 +203,18 @@ type ReadPage<T> = for<'s> fn(&'s Store, &'static str, Option<String>, usize) ->
 type PageFuture<'s, T> = Pin<Box<dyn Future<Output = Result<Page<T>, StoreError>> + Send + 's>>;
 
 impl<'a, T> Walk<'a, T> {
-    /// Begins at the first row.
-    pub(super) fn over(store: &'a Store, table: &'static str) -> Self
+    /// Begins at the first row of the type's table.
+    pub(super) fn over(store: &'a Store) -> Self
     where
-        T: TryFrom<RawRow, Error = StoreError> + 'static,
+        T: Row + 'static,
+    {
+        Self::of(store, T::TABLE)
+    }
+
+    /// Begins at the first row of a table.
+    pub(super) fn of(store: &'a Store, table: &'static str) -> Self
+    where
+        T: Row + 'static,
     {
         let read: ReadPage<T> = |store, table, after, limit| {
             Box::pin(async move { store.page::<T>(table, after.as_deref(), limit).await })

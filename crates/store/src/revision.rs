@@ -82,12 +82,12 @@ impl<'a> Revisions<'a> {
     ) -> Result<Vec<Revision>, StoreError> {
         let vars =
             Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
-        self.0.select("revision", statement::REVISION_LIST, vars).await
+        self.0.select(statement::REVISION_LIST, vars).await
     }
 
     /// All revisions in order of id.
     pub fn walk(self) -> Walk<'a, Revision> {
-        Walk::over(self.0, "revision")
+        Walk::over(self.0)
     }
 
     /// When earlier texts of memories were written, from a moment on, in no order.

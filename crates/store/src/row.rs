@@ -3,7 +3,10 @@
 
 use surrealdb::types::{Datetime, RecordId, RecordIdKey};
 
-use super::{StoreError, columns::RawRow};
+use super::{
+    StoreError,
+    columns::{RawRow, Row},
+};
 use cerebro_core::domain::{
     MemoryId, Project, PromptId, SessionId, Timestamp,
     limits::{MOMENT_MAX, MOMENT_MIN},
@@ -92,6 +95,6 @@ pub(super) fn small(count: i64) -> u32 {
 }
 
 /// Reads every row.
-pub(super) fn parse<T: TryFrom<RawRow, Error = StoreError>>(rows: Vec<RawRow>) -> Result<Vec<T>, StoreError> {
-    rows.into_iter().map(T::try_from).collect()
+pub(super) fn parse<T: Row>(rows: Vec<RawRow>) -> Result<Vec<T>, StoreError> {
+    rows.into_iter().map(T::from_row).collect()
 }

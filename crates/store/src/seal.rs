@@ -66,6 +66,6 @@ impl Seals<'_> {
     /// The seals of a journal from a number on, in order.
     pub async fn of_journal(self, origin: &str, from: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
         let vars = Vars::new().with("origin", origin).with("after", signed(from) - 1).limit(limit);
-        self.0.select(SEAL, statement::SEAL_AFTER, vars).await
+        self.0.select(statement::SEAL_AFTER, vars).await
     }
 }

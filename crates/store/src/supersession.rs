@@ -120,17 +120,17 @@ impl<'a> Supersessions<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(memory_record)).limit(SUPERSESSIONS_MAX);
-        self.0.select("SUPERSEDES", statement::SUPERSESSION_OF, vars).await
+        self.0.select(statement::SUPERSESSION_OF, vars).await
     }
 
     /// All supersessions, up to the latest [`SUPERSESSIONS_MAX`].
     pub async fn all(self) -> Result<Vec<Supersession>, StoreError> {
         let vars = Vars::new().limit(SUPERSESSIONS_MAX);
-        self.0.select("SUPERSEDES", statement::SUPERSESSION_ALL, vars).await
+        self.0.select(statement::SUPERSESSION_ALL, vars).await
     }
 
     /// All these edges in order of id.
     pub fn walk(self) -> Walk<'a, Supersession> {
-        Walk::over(self.0, "SUPERSEDES")
+        Walk::over(self.0)
     }
 }

@@ -12,7 +12,7 @@ use super::{
     columns::{columns, put_row, row_of, with_id},
     read::{Vars, Walk, one},
     row::{memory_record, size},
-    statement::{self, Statement},
+    statement,
     text_key::{KeyMaker, ReadText, TextKey, places_among},
 };
 use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Scope, SessionId, Timestamp};
@@ -398,7 +398,8 @@ impl<'a> Tombstones<'a> {
         if ids.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let found = self.select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?;
+        let found: Vec<Tombstone> =
+            self.0.select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?;
         Ok(found.into_iter().map(|tombstone| (tombstone.key.clone(), tombstone)).collect())
     }
 
@@ -435,7 +436,7 @@ impl<'a> Tombstones<'a> {
 
     /// All tombstones in order of key, whichever secret made them.
     pub fn walk(self) -> Walk<'a, Tombstone> {
-        Walk::over(self.0, "tombstone")
+        Walk::over(self.0)
     }
 
     /// Takes over tombstones from another database of this home; existing ones stay.
@@ -464,7 +465,7 @@ impl<'a> Tombstones<'a> {
             memories.iter().map(|memory| (memory.id, keys(memory))).collect();
         let ids: BTreeSet<&TextKey> = keyed.iter().flat_map(|(_, keys)| keys).collect();
         let vars = Vars::new().list("ids", ids.into_iter().map(TextKey::record));
-        let found = self.select(statement::TOMBSTONE_GET, vars).await?;
+        let found: Vec<Tombstone> = self.0.select(statement::TOMBSTONE_GET, vars).await?;
         let is_said = |(id, keys): &(MemoryId, BTreeSet<TextKey>)| {
             found.iter().any(|tombstone| tombstone.memory != *id && keys.contains(&tombstone.key))
         };
@@ -481,18 +482,14 @@ impl<'a> Tombstones<'a> {
         self.0.execute_script("tombstones", &script, Vars(vars)).await.map(drop)
     }
 
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Tombstone>, StoreError> {
-        self.0.select("tombstone", statement, vars).await
-    }
-
     /// The latest tombstones of all memories or of one, newest first.
     pub async fn latest(self, memory: Option<&MemoryId>, limit: usize) -> Result<Vec<Tombstone>, StoreError> {
         let vars = Vars::new().limit(limit);
         match memory {
             Some(memory) => {
-                self.select(statement::TOMBSTONE_OF, vars.with("memory", memory_record(memory))).await
+                self.0.select(statement::TOMBSTONE_OF, vars.with("memory", memory_record(memory))).await
             }
-            None => self.select(statement::TOMBSTONE_LATEST, vars).await,
+            None => self.0.select(statement::TOMBSTONE_LATEST, vars).await,
         }
     }
 
@@ -525,7 +522,7 @@ impl<'a> Tombstones<'a> {
         for whys in [[Why::Deleted, Why::Purged], [Why::Corrected, Why::Superseded]] {
             let whys = whys.map(|why| why.as_str().to_owned()).to_vec();
             let vars = Vars::new().with("whys", whys).limit(limit.saturating_sub(oldest.len()));
-            oldest.extend(self.select(statement::TOMBSTONE_OLDEST, vars).await?);
+            oldest.extend(self.0.select::<Tombstone>(statement::TOMBSTONE_OLDEST, vars).await?);
         }
         oldest.truncate(limit);
         Ok(oldest)

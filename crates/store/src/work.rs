@@ -13,10 +13,10 @@ use super::{
     artifact::{self, Artifact},
     changes::{CommitScript, NewEvent, Part},
     checkpoint::{Checkpoint, CheckpointChanges},
-    columns::{Columns, RawRow, columns, put, put_next, row_of, take, with_id},
+    columns::{Columns, RawRow, Row, columns, put, put_next, row_of, take, with_id},
     read::{Page, Vars, Walk, one},
     row::{key, malformed, signed, unsigned},
-    statement::{self, Statement},
+    statement,
 };
 use cerebro_core::domain::{EventKind, Project, Timestamp, WorkId};
 use cerebro_core::text;
@@ -80,7 +80,7 @@ impl WorkList {
     fn of(rows: Vec<RawRow>, limit: usize) -> Self {
         let is_last = rows.len() < limit;
         let found = rows.len();
-        let readable: Vec<StoredWork> = rows.into_iter().filter_map(|row| row.try_into().ok()).collect();
+        let readable: Vec<StoredWork> = rows.into_iter().filter_map(|row| Row::from_row(row).ok()).collect();
         if readable.len() < found {
             tracing::error!(
                 rows = found - readable.len(),
@@ -94,11 +94,11 @@ impl WorkList {
 /// Any row of the table, with its piece of work if it can be read.
 struct AnyWork(Option<StoredWork>);
 
-impl TryFrom<RawRow> for AnyWork {
-    type Error = StoreError;
+impl Row for AnyWork {
+    const TABLE: &'static str = WORK;
 
-    fn try_from(row: RawRow) -> Result<Self, StoreError> {
-        Ok(Self(row.try_into().ok()))
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
+        Ok(Self(StoredWork::from_row(row).ok()))
     }
 }
 
@@ -129,10 +129,10 @@ impl Columns for (WorkId, u64) {
     }
 }
 
-impl TryFrom<RawRow> for StoredWork {
-    type Error = StoreError;
+impl Row for StoredWork {
+    const TABLE: &'static str = WORK;
 
-    fn try_from(row: RawRow) -> Result<Self, StoreError> {
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
         let mut row = row.columns(WORK)?;
         let live: bool = take(WORK, &mut row, "live")?;
         let stored = Self::take_from(&mut row, WORK)?;
@@ -380,7 +380,7 @@ impl<'a> Works<'a> {
     /// Pieces of work by id; missing ones are left out.
     pub async fn by_ids(self, ids: &[WorkId]) -> Result<Vec<StoredWork>, StoreError> {
         let ids: Vec<RecordId> = ids.iter().map(work_record).collect();
-        self.select(statement::WORK_GET, Vars::new().with("ids", ids)).await
+        self.0.select(statement::WORK_GET, Vars::new().with("ids", ids)).await
     }
 
     /// A piece of work.
@@ -395,7 +395,7 @@ impl<'a> Works<'a> {
 
     /// The piece of work with a name.
     pub async fn by_name(self, name: &str) -> Result<Option<StoredWork>, StoreError> {
-        Ok(one(self.select(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
+        Ok(one(self.0.select(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
     }
 
     /// The pieces of work of a project (of all, when `None`) that were active last, newest first: either the closed ones or
@@ -496,12 +496,12 @@ impl<'a> Works<'a> {
 
     /// All pieces of work in order of id.
     pub fn walk(self) -> Walk<'a, StoredWork> {
-        Walk::over(self.0, WORK)
+        Walk::over(self.0)
     }
 
     /// All events, ordered by piece of work and number.
     pub fn walk_of_events(self) -> Walk<'a, StoredEvent> {
-        Walk::over(self.0, EVENT)
+        Walk::over(self.0)
     }
 
     /// The events of a piece of work with these numbers, as far as they exist, in order.
@@ -514,7 +514,7 @@ impl<'a> Works<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("events", event_range(work, &numbers));
-        let mut found: Vec<StoredEvent> = self.0.select(EVENT, statement::WORK_EVENTS, vars).await?;
+        let mut found: Vec<StoredEvent> = self.0.select(statement::WORK_EVENTS, vars).await?;
         // A row that names another piece of work than its id was changed by somebody.
         found.retain(|event| event.work == *work);
         found.sort_by_key(|event| event.kept.seq);
@@ -528,9 +528,5 @@ impl<'a> Works<'a> {
         }
         let vars = Vars::new().with("events", event_range(work, &numbers));
         self.0.values(EVENT, statement::WORK_ONCES, vars).await
-    }
-
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<StoredWork>, StoreError> {
-        self.0.select(WORK, statement, vars).await
     }
 }

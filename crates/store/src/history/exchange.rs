@@ -10,7 +10,7 @@ use crate::{
     columns::{self, Columns, RawRow, columns, row_of},
     read::{Vars, Walk, one, take},
     row::{held, key, malformed},
-    statement::{self, Statement},
+    statement,
 };
 use cerebro_core::domain::{
     Exchange, ExchangeId, FullExchange, PastCommand, Proven, SessionId, Timestamp, limits::EXCHANGE_BYTES_MAX,
@@ -128,7 +128,7 @@ impl<'a> Exchanges<'a> {
     /// The digest of an exchange, whose text is not read.
     pub(super) async fn digest(self, id: &ExchangeId) -> Result<Option<String>, StoreError> {
         let vars = Vars::new().list("ids", [record(id)]);
-        let found: Vec<Exchange> = self.select(statement::EXCHANGE_GET, vars).await?;
+        let found: Vec<Exchange> = self.0.select(statement::EXCHANGE_GET, vars).await?;
         Ok(one(found).map(|exchange| exchange.digest))
     }
 
@@ -138,7 +138,7 @@ impl<'a> Exchanges<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(record));
-        self.with_texts(self.select(statement::EXCHANGE_GET, vars).await?).await
+        self.with_texts(self.0.select(statement::EXCHANGE_GET, vars).await?).await
     }
 
     /// The exchanges of a session from `seq` on, in order.
@@ -148,7 +148,7 @@ impl<'a> Exchanges<'a> {
         seq: u32,
         limit: usize,
     ) -> Result<Vec<Exchange>, StoreError> {
-        self.select(statement::EXCHANGE_SINCE, at_place(session, seq).limit(limit)).await
+        self.0.select(statement::EXCHANGE_SINCE, at_place(session, seq).limit(limit)).await
     }
 
     /// The exchanges of a session before `seq`, nearest first.
@@ -158,7 +158,7 @@ impl<'a> Exchanges<'a> {
         seq: u32,
         limit: usize,
     ) -> Result<Vec<Exchange>, StoreError> {
-        self.select(statement::EXCHANGE_BEFORE, at_place(session, seq).limit(limit)).await
+        self.0.select(statement::EXCHANGE_BEFORE, at_place(session, seq).limit(limit)).await
     }
 
     /// The exchanges of a session from `seq` on that were stored at or after a moment, in order.
@@ -169,7 +169,7 @@ impl<'a> Exchanges<'a> {
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Exchange>, StoreError> {
-        self.select(statement::EXCHANGE_STORED, at_place(session, seq).at("at", at).limit(limit)).await
+        self.0.select(statement::EXCHANGE_STORED, at_place(session, seq).at("at", at).limit(limit)).await
     }
 
     /// All exchanges of some sessions, in no order.
@@ -178,7 +178,7 @@ impl<'a> Exchanges<'a> {
             return Ok(Vec::new());
         }
         let ids: Vec<String> = sessions.iter().map(|id| id.as_str().to_owned()).collect();
-        self.select(statement::EXCHANGE_OF, Vars::new().with("sessions", ids)).await
+        self.0.select(statement::EXCHANGE_OF, Vars::new().with("sessions", ids)).await
     }
 
     /// The ids of all exchanges of a session.
@@ -207,7 +207,7 @@ impl<'a> Exchanges<'a> {
 
     /// All exchanges in order of id, without their texts.
     pub fn walk(self) -> Walk<'a, Exchange> {
-        Walk::over(self.0, TABLE)
+        Walk::over(self.0)
     }
 
     /// Adds texts and proven facts to exchanges. A text is empty if somebody forgets the exchange at this moment.
@@ -245,10 +245,6 @@ impl<'a> Exchanges<'a> {
             found.insert(id, proven(&decompressed(&bytes)?)?);
         }
         Ok(exchanges.iter().map(|exchange| found.remove(&exchange.id).unwrap_or_default()).collect())
-    }
-
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Exchange>, StoreError> {
-        self.0.select(TABLE, statement, vars).await
     }
 }
 

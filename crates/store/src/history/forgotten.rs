@@ -177,7 +177,7 @@ impl History<'_> {
     /// The records of these texts, made with any secret, the latest first.
     pub async fn records_of_forgotten_texts(self) -> Result<Vec<ForgottenText>, StoreError> {
         let vars = Vars::new().limit(TEXTS_MAX);
-        self.0.select(TABLE, statement::FORGOTTEN_TEXT_LIST, vars).await
+        self.0.select(statement::FORGOTTEN_TEXT_LIST, vars).await
     }
 
     /// The texts among these that can be recognised with the secret of this home.

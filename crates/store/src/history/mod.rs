@@ -21,8 +21,8 @@ use surrealdb::types::{RecordId, Value, Variables, object};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{self, Columns, RawRow, columns},
-    read::{Table, Vars, Walk, take},
+    columns::{self, Columns, RawRow, Row, columns},
+    read::{Vars, Walk, take},
     row::{datetime, malformed},
     statement,
 };
@@ -76,12 +76,12 @@ impl HistoryChanges {
     }
 }
 
-impl TryFrom<RawRow> for HistoryTombstone {
-    type Error = StoreError;
+impl Row for HistoryTombstone {
+    const TABLE: &'static str = "history_tombstone";
 
-    fn try_from(row: RawRow) -> Result<Self, StoreError> {
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
         let digest = row.key().unwrap_or_default();
-        Self::parse(&digest).ok_or_else(|| malformed("history_tombstone", "digest", &digest))
+        Self::parse(&digest).ok_or_else(|| malformed(Self::TABLE, "digest", &digest))
     }
 }
 
@@ -287,7 +287,7 @@ impl<'a> History<'a> {
 
     /// All tombstones in order of digest.
     pub fn walk_of_tombstones(self) -> Walk<'a, HistoryTombstone> {
-        Walk::over(self.0, Table::HistoryTombstone.as_str())
+        Walk::over(self.0)
     }
 
     /// The statistics of history.

@@ -53,7 +53,7 @@ impl<'a> PastSessions<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(record));
-        self.0.select(TABLE, statement::PAST_SESSION_GET, vars).await
+        self.0.select(statement::PAST_SESSION_GET, vars).await
     }
 
     /// The past sessions of a project (of all, when `None`) that began last, newest first.
@@ -66,7 +66,7 @@ impl<'a> PastSessions<'a> {
         let vars = Vars::new().count("offset", offset).limit(limit);
         let (statement, vars) =
             vars.about(project, statement::PAST_SESSION_LATEST, statement::PAST_SESSION_LATEST_EVERYWHERE);
-        self.0.select(TABLE, statement, vars).await
+        self.0.select(statement, vars).await
     }
 
     /// At most `limit` past sessions that name one of these as their ancestor of a kind, such as their forks.
@@ -78,11 +78,11 @@ impl<'a> PastSessions<'a> {
     ) -> Result<Vec<PastSession>, StoreError> {
         let parents = parents.iter().map(|id| id.as_str().to_owned());
         let vars = Vars::new().list("parents", parents).with("kind", kind.as_str()).limit(limit);
-        self.0.select(TABLE, statement::PAST_SESSION_CHILDREN, vars).await
+        self.0.select(statement::PAST_SESSION_CHILDREN, vars).await
     }
 
     /// All past sessions in order of id.
     pub fn walk(self) -> Walk<'a, PastSession> {
-        Walk::over(self.0, TABLE)
+        Walk::over(self.0)
     }
 }

@@ -39,12 +39,12 @@ impl Sources<'_> {
     /// Every source of an agent.
     pub async fn of_agent(self, agent: &str) -> Result<Vec<Source>, StoreError> {
         let vars = Vars::new().with("agent", agent);
-        self.0.select(TABLE, statement::SOURCE_OF_AGENT, vars).await
+        self.0.select(statement::SOURCE_OF_AGENT, vars).await
     }
 
     pub async fn by_id(self, id: &str) -> Result<Option<Source>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
-        Ok(one(self.0.select(TABLE, statement::SOURCE_GET, vars).await?))
+        Ok(one(self.0.select(statement::SOURCE_GET, vars).await?))
     }
 
     /// Writes the state of a source when no exchange changes with it. This is bookkeeping: it needs no writer and
