@@ -193,8 +193,10 @@ impl Service {
     /// A failing store. A line that cannot be imported is named in the answer instead.
     pub async fn import(&self, lines: &[String], run: Run) -> Result<Imported, ServiceError> {
         let journal = self.journal.known_journal(lines).await?;
-        let import = Import { lines, journal, tombstones: tombstones_in(lines) };
-        let imported = self.base.store.transact_as(run, |write| Box::pin(import.decide(write))).await?;
+        let tombstones = tombstones_in(lines);
+        let store = &self.base.store;
+        let imported =
+            store.transact_as(run, |write| Box::pin(take_lines(write, lines, &journal, &tombstones))).await?;
         if run == Run::Real {
             self.recall.evidence.imported().await?;
         }
@@ -217,14 +219,6 @@ impl Service {
     }
 }
 
-/// A batch of lines of an export, all or nothing.
-struct Import<'a> {
-    lines: &'a [String],
-    journal: journal::KnownJournal,
-    /// The history tombstones among them.
-    tombstones: BTreeSet<HistoryTombstone>,
-}
-
 /// The history tombstones among the lines of an export.
 fn tombstones_in(lines: &[String]) -> BTreeSet<HistoryTombstone> {
     let named = lines.iter().filter(|line| line.contains(Table::HistoryTombstone.as_str()));
@@ -236,21 +230,25 @@ fn tombstones_in(lines: &[String]) -> BTreeSet<HistoryTombstone> {
     parsed.filter_map(tombstone).collect()
 }
 
-impl Import<'_> {
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Imported, ServiceError> {
-        let mut imported = Imported::default();
-        let cited = write.store().citations().among(&self.tombstones).await?;
-        for (number, line) in self.lines.iter().enumerate() {
-            match take_line(write, (&self.journal, &cited), line).await {
-                Ok(true) => imported.created += 1,
-                Ok(false) => imported.unchanged += 1,
-                // The reason may quote the line.
-                Err(NotImported::Refused(why)) => imported.skipped.push((number, redact_secrets(&why))),
-                Err(NotImported::Failed(error)) => return Err(error),
-            }
+/// Takes in a batch of lines of an export with the history tombstones among them, all or nothing.
+async fn take_lines(
+    write: &mut Write<'_>,
+    lines: &[String],
+    journal: &journal::KnownJournal,
+    tombstones: &BTreeSet<HistoryTombstone>,
+) -> Result<Imported, ServiceError> {
+    let mut imported = Imported::default();
+    let cited = write.store().citations().among(tombstones).await?;
+    for (number, line) in lines.iter().enumerate() {
+        match take_line(write, (journal, &cited), line).await {
+            Ok(true) => imported.created += 1,
+            Ok(false) => imported.unchanged += 1,
+            // The reason may quote the line.
+            Err(NotImported::Refused(why)) => imported.skipped.push((number, redact_secrets(&why))),
+            Err(NotImported::Failed(error)) => return Err(error),
         }
-        Ok(imported)
     }
+    Ok(imported)
 }
 
 fn header() -> String {

@@ -63,7 +63,7 @@ pub(crate) struct Ready {
     queries: Arc<dyn Embedder>,
 }
 
-pub(super) enum Known {
+enum Known {
     NotYet,
     None,
     Ready(Arc<Ready>),
@@ -128,15 +128,20 @@ impl Vectors {
 
     /// Adds the new vectors of a memory, made by a model.
     pub(crate) fn put(&self, model: &StoredModel, scope: &Scope, memory: &MemoryId, vectors: &[Vec<f32>]) {
-        if !matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table) {
+        if !self.asks(model) {
             return;
         }
         let packed: Vec<Packed> = vectors.iter().map(|vector| Packed::new(vector)).collect();
         self.change(|space| space.put(scope, &(*memory).into(), packed));
     }
 
-    pub(super) fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
+    fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
         read(&self.known)
+    }
+
+    /// Whether it is this model that searches ask.
+    pub(super) fn asks(&self, model: &StoredModel) -> bool {
+        matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table)
     }
 
     fn set(&self, known: Known) {
@@ -417,7 +422,7 @@ impl VectorSearch {
         };
         let count = rows.len();
         // Another model may have become active while this was read.
-        if matches!(&*vectors.known(), Known::Ready(now) if now.model.table == ready.model.table) {
+        if vectors.asks(&ready.model) {
             vectors.change(|space| space.fill(scope, rows));
         }
         tracing::debug!(count, ms = begun.elapsed().as_millis(), "the vectors of a project are in memory");
