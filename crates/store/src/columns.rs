@@ -10,7 +10,7 @@ use surrealdb::types::{
 };
 
 use super::{
-    StoreError, Subject, history,
+    StoreError, Subject, history, packed,
     row::{
         datetime, held, key, malformed, memory_id, memory_record, project, session_id, session_record,
         signed, size, small, timestamp, unsigned,
@@ -358,6 +358,7 @@ scalars! {
     Subject as RecordId: Self::record, |_, it| Self::of(it);
     RecordId as RecordId: Self::clone, |_, it| Ok(it);
     Vec<u8> as Bytes: |it| Bytes::from(it.clone()), |_, it| Ok(it.into_inner().into());
+    Vec<f32> as Value: |it| packed::numbers(it).into_value(), packed::vector_in;
     Digest as String: |it| it.as_str().to_owned(), |table, it| {
         Self::parse(&it).ok_or_else(|| malformed(table, "digest", &it))
     };

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surrealdb::types::{Object, RecordId, SurrealValue, Value};
+use surrealdb::types::{Object, RecordId, Value};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{Column, Columns, columns, put, put_row, stored, take},
+    columns::{Column, Columns, RawRow, columns, put, put_row, stored, take, take_stored},
     history,
     read::{Vars, Walk, one},
-    row::{memory_record, unsigned},
+    row::memory_record,
     statement,
 };
 use cerebro_core::domain::{
@@ -235,36 +235,20 @@ impl DistilRuns<'_> {
 
     /// The statistics of distilling.
     pub async fn counts(self) -> Result<DistilCounts, StoreError> {
-        #[derive(SurrealValue)]
-        struct Counted {
-            state: String,
-            count: i64,
-        }
-        #[derive(SurrealValue)]
-        struct Dropped {
-            reason: String,
-            count: i64,
-        }
-        #[derive(SurrealValue)]
-        struct Counts {
-            candidates: Vec<Counted>,
-            sessions: Vec<Counted>,
-            dropped: Vec<Dropped>,
-            arrangements: Vec<Counted>,
-            corroborated: i64,
-        }
-        let rows: Vec<Counts> = self.0.values(TABLE, statement::CANDIDATE_COUNTS, Vars::new()).await?;
-        let Some(counts) = one(rows) else { return Ok(DistilCounts::default()) };
-        let by_state = |rows: Vec<Counted>| {
-            rows.into_iter().map(|row| (row.state, unsigned(row.count))).collect::<BTreeMap<String, u64>>()
+        let rows: Vec<RawRow> = self.0.values(TABLE, statement::CANDIDATE_COUNTS, Vars::new()).await?;
+        let Some(row) = one(rows) else { return Ok(DistilCounts::default()) };
+        let mut row = row.columns(TABLE)?;
+        let corroborated = take(TABLE, &mut row, "corroborated")?;
+        let mut by = |name, column| -> Result<BTreeMap<String, u64>, StoreError> {
+            let counted: Vec<RawRow> = take_stored(TABLE, &mut row, column)?;
+            counted.into_iter().map(|one| one.pair(TABLE, [name, "count"])).collect()
         };
-        let dropped = counts.dropped.into_iter().map(|row| (row.reason, unsigned(row.count))).collect();
         Ok(DistilCounts {
-            candidates: by_state(counts.candidates),
-            sessions: by_state(counts.sessions),
-            dropped,
-            arrangements: by_state(counts.arrangements),
-            corroborated: unsigned(counts.corroborated),
+            candidates: by("state", "candidates")?,
+            sessions: by("state", "sessions")?,
+            dropped: by("reason", "dropped")?,
+            arrangements: by("state", "arrangements")?,
+            corroborated,
         })
     }
 }

@@ -79,9 +79,7 @@ impl ExchangeVectors<'_> {
     ) -> Result<Vec<(ExchangeId, Vec<f32>)>, StoreError> {
         let after = after.map_or_else(|| RecordId::new(TABLE, ""), record);
         let vars = Vars::new().with("model", model.table.as_str()).with("after", after).limit(limit);
-        let rows: Vec<(ExchangeId, Vec<u8>)> =
-            self.0.pairs(TABLE, ["id", "numbers"], statement::EXCHANGE_VECTOR_PAGE, vars).await?;
-        Ok(rows.into_iter().map(|(id, numbers)| (id, packed::vector(&numbers))).collect())
+        self.0.pairs(TABLE, ["id", "numbers"], statement::EXCHANGE_VECTOR_PAGE, vars).await
     }
 
     /// Removes the vectors of exchanges.
