@@ -66,7 +66,7 @@ impl Spending<'_> {
     /// # Errors
     /// A failing store: then nothing may be asked, and nothing stays charged.
     pub(crate) async fn charge(
-        &self,
+        self,
         account: Account,
         model: &str,
         most: Spent,
