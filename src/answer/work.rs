@@ -76,7 +76,7 @@ pub struct Event {
     pub seq: u64,
     pub at: Text,
     pub kind: Text,
-    /// Whether its writer had lost the claim.
+    /// Whether its writer had lost the lease.
     pub late: bool,
     /// What happened, as it is stored; a later version may have kinds of steps that this one does not know.
     pub step: Option<Value>,

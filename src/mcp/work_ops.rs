@@ -241,17 +241,17 @@ pub(super) async fn resumed(
     }
 }
 
-/// Claims a piece of work for a person, who may take it over from another holder.
+/// Takes the lease of a piece of work for a person, who may take it over from another holder.
 pub(super) async fn claim(call: &mut Call) -> AnswerTo<of::WorkClaim> {
     let id = named(call).await?;
     let takeover = call.arguments.flag(&["takeover"])?;
-    let claimed = call.service.journal.claim(&person(call), &id, takeover).await?;
+    let hold = call.service.journal.hold(&person(call), &id, takeover).await?;
     Ok(work::Claimed {
         work: id.as_str().into(),
-        held: claimed.held,
-        holder: claimed.holder.into(),
-        fence: claimed.fence,
-        until: moment(claimed.until).into(),
+        held: hold.held,
+        holder: hold.holder.into(),
+        fence: hold.fence,
+        until: moment(hold.until).into(),
     })
 }
 

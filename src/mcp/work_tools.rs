@@ -55,7 +55,7 @@ fn unanswered(fault: Fault, until: Option<String>) -> Answer {
     Ok(Reply::saying(words).fact("outcome", "degraded").fact("degraded_until", until))
 }
 
-/// Begins a piece of work, or finds the one with that key, and claims it.
+/// Begins a piece of work, or finds the one with that key, and takes its lease.
 pub(super) async fn begin(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     arguments.unframe();
@@ -73,19 +73,19 @@ pub(super) async fn begin(call: &mut Call) -> Answer {
     }
     let actor = caller(call);
     let (work, is_new) = call.service.journal.begin(&actor, begin).await?;
-    let claimed = call.service.journal.claim(&actor, &work.id, false).await?;
+    let hold = call.service.journal.hold(&actor, &work.id, false).await?;
     let outcome = if is_new { "created" } else { "unchanged" };
-    let holder = (!claimed.held).then_some(claimed.holder);
+    let holder = (!hold.held).then_some(hold.holder);
     Ok(Reply::saying(format!("{outcome} work `{}`", work.id))
         .lines(holder.iter().map(|holder| format!("held by {holder}")))
         .fact("work", work.id.as_str())
         .fact("outcome", outcome)
-        .fact("fence", claimed.fence)
+        .fact("fence", hold.fence)
         .fact("holder", holder)
         .fact("degraded_until", degraded(call)))
 }
 
-/// The piece of work of a note: the named one, otherwise the one that the session claimed last and still holds,
+/// The piece of work of a note: the named one, otherwise the one that the session took last and still holds,
 /// otherwise that of the session.
 async fn work_of_note(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> {
     if let Some(named) = call.arguments.work_id("work")? {
@@ -284,7 +284,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
         .list("works", listed.iter().map(|one| json!(row(one))).collect()))
 }
 
-/// The hint for a piece of work. On request, claims or releases it.
+/// The hint for a piece of work. On request, takes or releases its lease.
 pub(super) async fn resume(call: &mut Call) -> Answer {
     let named = call.arguments.work_id("work")?;
     let claim = call.arguments.flag(&["claim"])?;
@@ -305,12 +305,12 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
         let words = "nothing is unfinished";
         return Ok(Reply::saying(words).fact("text", words).fact("degraded_until", degraded(call)));
     };
-    // The answer describes the state after the claim.
-    let claimed =
-        if claim || takeover { Some(call.service.journal.claim(&actor, &id, takeover).await?) } else { None };
-    let found = if claimed.is_some() { resumed(call, &actor, Some(&id), max_bytes).await? } else { found };
+    // The answer describes the state after the lease was taken.
+    let hold =
+        if claim || takeover { Some(call.service.journal.hold(&actor, &id, takeover).await?) } else { None };
+    let found = if hold.is_some() { resumed(call, &actor, Some(&id), max_bytes).await? } else { found };
     let resumed = found.ok_or(ServiceError::NoWork(id))?;
-    let holder = claimed.as_ref().map(|claimed| claimed.holder.clone());
+    let holder = hold.as_ref().map(|hold| hold.holder.clone());
     let steps = resumed.state.next_step().map(|step| json!({ "step": step.number, "text": step.text }));
     Ok(Reply::saying(resumed.text.clone())
         .fact("work", id.as_str())
@@ -321,7 +321,7 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
         .fact("unknown", unknown(&resumed.state))
         .fact("gates", gates(&resumed.state))
         .fact("holder", holder)
-        .fact("fence", claimed.map(|claimed| claimed.fence))
+        .fact("fence", hold.map(|hold| hold.fence))
         .fact("degraded_until", degraded(call)))
 }
 

@@ -38,7 +38,7 @@ async fn read(dir: std::path::PathBuf) -> Held {
     let mut scopes = vec![Scope::Personal];
     let mut after: Option<String> = None;
     loop {
-        let page = store.memories().walk(PAGE).page(after.as_deref()).await.unwrap();
+        let page = store.memories().walk().page(after.as_deref(), PAGE).await.unwrap();
         let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
         for (_, memory) in page {

@@ -9,7 +9,7 @@ use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
 
 use crate::{
-    CallState, ClaimState, Ending, Entry, FileState, GateState, IntentStanding, IntentState, Outcome,
+    CallState, Ending, Entry, FileState, GateState, HolderState, IntentStanding, IntentState, Outcome,
     PlanStep, Planned, Standing, State, Step, TestState, TimedText,
     limits::{
         CALLS_MAX, FILES_MAX, GATES_MAX, HOLDERS_MAX, INTENTS_OPEN_MAX, REMARKS_MAX, STEPS_MAX,
@@ -59,10 +59,6 @@ fn bounded(text: &str) -> &str {
 
 fn timed(at: Timestamp, text: &str) -> TimedText {
     TimedText { at, text: bounded(text).to_owned() }
-}
-
-fn claim(holder: &str, fence: u64, at: Timestamp) -> ClaimState {
-    ClaimState { holder: holder.to_owned(), fence, at: Some(at) }
 }
 
 /// Appends an item; the oldest is dropped when there are too many.
@@ -132,7 +128,8 @@ impl State {
                 self.let_go(holder);
                 // A holder continues it, so it is not lost any more.
                 self.lost = None;
-                push(&mut self.claims, claim(holder, *fence, at), HOLDERS_MAX);
+                let holder = HolderState { holder: holder.clone(), fence: *fence, at: Some(at) };
+                push(&mut self.holders, holder, HOLDERS_MAX);
             }
             Step::Released { holder, .. } => self.let_go(holder),
             Step::Forked { .. } => self.forked(),
@@ -160,7 +157,7 @@ impl State {
 
     /// The work continues in a new piece. Nobody holds that yet, it is open, and it has no late events.
     fn forked(&mut self) {
-        self.claims.clear();
+        self.holders.clear();
         (self.closed, self.late) = (None, 0);
     }
 
@@ -395,7 +392,7 @@ impl State {
     }
 
     fn let_go(&mut self, holder: &str) {
-        self.claims.retain(|claim| claim.holder != holder);
+        self.holders.retain(|one| one.holder != holder);
     }
 
     fn gate(&mut self, name: &str, standing: Standing, text: Option<&String>) {

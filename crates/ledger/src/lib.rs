@@ -9,7 +9,7 @@
 //! | [`mod@body`] | which part of an event is stored in its row |
 //! | [`mod@fold`] | what state the events lead to |
 //! | [`mod@hint`] | the text for the next agent, in view of the world |
-//! | [`mod@claim`] | who holds it |
+//! | [`mod@lease`] | who holds it |
 //! | [`mod@chain`], [`mod@verify`] | whether it is as it was written |
 //! | [`mod@seal`] | whether all of it is there, provable to outsiders |
 //! | [`mod@anchor`] | which heads were written down outside |
@@ -19,9 +19,9 @@
 pub mod anchor;
 pub mod body;
 pub mod chain;
-pub mod claim;
 pub mod fold;
 pub mod hint;
+pub mod lease;
 pub mod limits;
 mod mac;
 pub mod seal;
@@ -40,7 +40,7 @@ pub use fold::fold;
 pub use hint::{action, hint};
 pub use mac::Mac;
 pub use state::{
-    CallState, ClaimState, FileState, Gaps, GateState, IntentStanding, IntentState, PlanStep, State,
+    CallState, FileState, Gaps, GateState, HolderState, IntentStanding, IntentState, PlanStep, State,
     TestState, TimedText,
 };
 pub use step::{Ending, Outcome, Planned, Repeat, Standing, Step, Tests};

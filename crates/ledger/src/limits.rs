@@ -40,7 +40,7 @@ pub const TEXT_BYTES_MAX: usize = 600;
 pub const HOLDERS_MAX: usize = 16;
 /// Most witnesses in one check.
 pub const ANCHORS_MAX: usize = 1_000;
-/// How long a claim holds without any activity.
+/// How long a lease lasts without any activity.
 pub const LEASE: Duration = Duration::from_secs(30 * 60);
 /// Longest hint where a hook shows it.
 pub const HINT_BYTES: usize = 2_500;

@@ -62,13 +62,13 @@ pub struct IntentState {
     pub seq: u64,
 }
 
-/// A holder that claimed it and did not let go.
+/// A holder that took the lease and did not let go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClaimState {
+pub struct HolderState {
     pub holder: String,
-    /// The number of the claim.
+    /// The number of its lease.
     pub fence: u64,
-    /// When it was claimed.
+    /// When it took the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }
@@ -172,7 +172,8 @@ pub struct State {
     pub gates: Vec<GateState>,
     pub intents: Vec<IntentState>,
     /// The holders that did not let go, the latest last. All but the latest are late.
-    pub claims: VecDeque<ClaimState>,
+    #[serde(rename = "claims")]
+    pub holders: VecDeque<HolderState>,
     pub files: Vec<FileState>,
     /// The last run of tests.
     pub test: Option<TestState>,

@@ -237,7 +237,7 @@ pub enum Step {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// Somebody claimed the work. `from` is the holder whose lease had ended, or from whom it was taken over.
+    /// Somebody took the lease of the work. `from` is the holder whose lease had ended, or from whom it was taken over.
     Claimed {
         holder: String,
         fence: u64,

@@ -224,7 +224,7 @@ pub fn move_to(key: &Key, work: &mut Work, into: &Project) {
     }
 }
 
-/// Whether a piece of work that claims another key was in fact made with this one: its row was, apart from the name
+/// Whether a piece of work that names another key was in fact made with this one: its row was, apart from the name
 /// of the key, or any of its events was.
 pub fn is_of_key(key: &Key, work: &Work, rows: &[ChainedEvent]) -> bool {
     let own = Work { key_id: key.id(), ..work.clone() };

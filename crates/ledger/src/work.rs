@@ -103,7 +103,7 @@ pub struct Work {
     /// The end of its chain.
     pub head: Mac,
     pub lease: Option<Lease>,
-    /// The number of claims: an event of a holder with an older fence is late.
+    /// The number of leases: an event of a holder with an older fence is late.
     pub fence: u64,
     /// The id of the key of the chain.
     pub key_id: String,

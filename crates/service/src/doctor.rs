@@ -81,7 +81,7 @@ impl Service {
 
     async fn roll(&self) -> Result<Roll, StoreError> {
         let mut roll = Roll::new();
-        let mut pages = self.base.store.memories().walk(PAGE);
+        let mut pages = self.base.store.memories().walk();
         while let Some(page) = pages.next().await? {
             roll.extend(page.iter().map(|memory| (memory.id, Entry::of(memory))));
         }
@@ -100,10 +100,10 @@ impl Service {
 
     async fn other_rows(&self) -> Result<u64, StoreError> {
         let store = &self.base.store;
-        readable(store.revisions().walk(PAGE)).await?;
-        readable(store.sessions().walk(PAGE)).await?;
-        readable(store.prompts().walk(PAGE)).await?;
-        readable(store.supersessions().walk(PAGE)).await?;
+        readable(store.revisions().walk()).await?;
+        readable(store.sessions().walk()).await?;
+        readable(store.prompts().walk()).await?;
+        readable(store.supersessions().walk()).await?;
         for table in [Table::CreatedIn, Table::Follows] {
             let mut after: Option<String> = None;
             while let Some((last, _)) = store.edges().page(table, after.as_deref(), PAGE).await?.pop() {
@@ -190,7 +190,7 @@ impl Service {
     /// Consolidations can be read, at most one waits, and those that were carried out have a moment and hold no text.
     async fn cycles_checked(&self) -> Found {
         let (mut all, mut waiting) = (0_usize, 0_usize);
-        let mut pages = self.base.store.cycles().walk(PAGE);
+        let mut pages = self.base.store.cycles().walk();
         while let Some(page) = pages.next().await? {
             all += page.len();
             for cycle in &page {

@@ -7,9 +7,6 @@ use crate::{
     meant::{Carried, Meant},
 };
 
-/// How many documents are read at once.
-const PAGE: usize = 200;
-
 impl Service {
     /// Destroys the exchanges that meet all conditions, and with them what hooks reported of these sessions: prompts,
     /// summaries, and the texts of events in the journal. It works page by page: if it is stopped half-way, it can be
@@ -57,7 +54,7 @@ impl Service {
             !document.loaded_by.is_empty() && carried.tombstones.contains(&tombstone)
         };
         let mut forgotten = 0;
-        let mut pages = self.base.store.documents().walk(PAGE);
+        let mut pages = self.base.store.documents().walk();
         while let Some(page) = pages.next().await? {
             let meant: Vec<DocumentId> =
                 page.iter().filter(|document| is_meant(document)).map(|document| document.id).collect();

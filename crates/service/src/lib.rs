@@ -128,7 +128,6 @@ use jobs::{Jobs, Runner};
 use memories::guard;
 use projects::KnownProjects;
 use recall::{AnchorCache, CensusCache, ClaimCache, SuccessionCache};
-use spending::Spending;
 use worker::{Embed, ExchangeBacklog, RelationInference};
 
 /// How long closing waits for background tasks and for calls that were cancelled.
@@ -299,7 +298,6 @@ impl Service {
         let evidence = EvidenceIndexes::beside(&base, index_dir);
         let vectors = VectorSearch::new(&base, vectors);
         let past = Past::new(&base, past);
-        let spending = Spending::new(&base);
         let runner = Runner { base: base.clone(), jobs: Arc::clone(&jobs) };
         let feedback = Feedback::new(&base);
         let projects = KnownProjects::new(&base);
@@ -332,9 +330,9 @@ impl Service {
         let journal = Journal::new(&memories, journal);
         let history = History::new(&memories);
         let intake = Intake::new(&history, &documents, &journal);
-        let distilling = Distilling::new(&memories, &spending, &jobs, distil);
-        let consolidating = Consolidating::new(&memories, &vectors, &spending, &jobs);
-        let worker = Worker::new(&index, &vectors, &spending, &claims, exchange_backlog, &runner);
+        let distilling = Distilling::new(&memories, &jobs, distil);
+        let consolidating = Consolidating::new(&memories, &vectors, &jobs);
+        let worker = Worker::new(&index, &vectors, &claims, exchange_backlog, &runner);
         let (backups, studio) = (Backups::new(&base), Studio::new(&base));
         Self(Arc::new(Capabilities {
             memories,

@@ -115,33 +115,35 @@ impl Service {
     async fn page(&self, table: Table, after: Option<&str>) -> Result<Vec<(String, Line)>, ServiceError> {
         let (store, limit) = (&self.base.store, page_max(table));
         match table {
-            Table::Session => lines(store.sessions().walk(limit).page(after), Line::Session).await,
-            Table::Memory => lines(store.memories().walk(limit).page(after), Line::Memory).await,
-            Table::Revision => lines(store.revisions().walk(limit).page(after), Line::Revision).await,
-            Table::Prompt => lines(store.prompts().walk(limit).page(after), Line::Prompt).await,
+            Table::Session => lines(store.sessions().walk().page(after, limit), Line::Session).await,
+            Table::Memory => lines(store.memories().walk().page(after, limit), Line::Memory).await,
+            Table::Revision => lines(store.revisions().walk().page(after, limit), Line::Revision).await,
+            Table::Prompt => lines(store.prompts().walk().page(after, limit), Line::Prompt).await,
             Table::CreatedIn | Table::Follows | Table::WorkedIn | Table::Cites => {
                 lines(store.edges().page(table, after, limit), Line::Edge).await
             }
-            Table::Supersedes => lines(store.supersessions().walk(limit).page(after), Line::Edge).await,
+            Table::Supersedes => lines(store.supersessions().walk().page(after, limit), Line::Edge).await,
             Table::HistoryTombstone => {
-                lines(store.history().walk_of_tombstones(limit).page(after), Line::HistoryTombstone).await
+                lines(store.history().walk_of_tombstones().page(after, limit), Line::HistoryTombstone).await
             }
             Table::PastSession => {
-                lines(store.past_sessions().walk(limit).page(after), Line::PastSession).await
+                lines(store.past_sessions().walk().page(after, limit), Line::PastSession).await
             }
-            Table::Candidate => lines(store.candidates().walk(limit).page(after), Line::Candidate).await,
+            Table::Candidate => lines(store.candidates().walk().page(after, limit), Line::Candidate).await,
             Table::Exchange => {
-                let page = store.exchanges().walk(limit).page(after).await?;
+                let page = store.exchanges().walk().page(after, limit).await?;
                 let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
                 let full = store.exchanges().with_texts(exchanges).await?;
                 let line = |full: &FullExchange| Line::Exchange(full.into());
                 Ok(full.iter().map(|full| (full.exchange.id.key().to_owned(), line(full))).collect())
             }
-            Table::Document => lines(store.documents().walk(limit).page(after), Line::Document).await,
-            Table::Chunk => lines(store.chunks().walk(limit).page(after), Line::Chunk).await,
-            Table::Work => lines(store.works().walk(limit).page(after), Line::Work).await,
-            Table::WorkEvent => lines(store.works().walk_of_events(limit).page(after), Line::WorkEvent).await,
-            Table::Artifact => lines(store.artifacts().walk(limit).page(after), Line::Artifact).await,
+            Table::Document => lines(store.documents().walk().page(after, limit), Line::Document).await,
+            Table::Chunk => lines(store.chunks().walk().page(after, limit), Line::Chunk).await,
+            Table::Work => lines(store.works().walk().page(after, limit), Line::Work).await,
+            Table::WorkEvent => {
+                lines(store.works().walk_of_events().page(after, limit), Line::WorkEvent).await
+            }
+            Table::Artifact => lines(store.artifacts().walk().page(after, limit), Line::Artifact).await,
         }
     }
 
@@ -191,8 +193,10 @@ impl Service {
     /// A failing store. A line that cannot be imported is named in the answer instead.
     pub async fn import(&self, lines: &[String], run: Run) -> Result<Imported, ServiceError> {
         let journal = self.journal.known_journal(lines).await?;
-        let import = Import { lines, journal, tombstones: tombstones_in(lines) };
-        let imported = self.base.store.transact_as(run, |write| Box::pin(import.decide(write))).await?;
+        let tombstones = tombstones_in(lines);
+        let store = &self.base.store;
+        let imported =
+            store.transact_as(run, |write| Box::pin(take_lines(write, lines, &journal, &tombstones))).await?;
         if run == Run::Real {
             self.recall.evidence.imported().await?;
         }
@@ -215,14 +219,6 @@ impl Service {
     }
 }
 
-/// A batch of lines of an export, all or nothing.
-struct Import<'a> {
-    lines: &'a [String],
-    journal: journal::KnownJournal,
-    /// The history tombstones among them.
-    tombstones: BTreeSet<HistoryTombstone>,
-}
-
 /// The history tombstones among the lines of an export.
 fn tombstones_in(lines: &[String]) -> BTreeSet<HistoryTombstone> {
     let named = lines.iter().filter(|line| line.contains(Table::HistoryTombstone.as_str()));
@@ -234,21 +230,25 @@ fn tombstones_in(lines: &[String]) -> BTreeSet<HistoryTombstone> {
     parsed.filter_map(tombstone).collect()
 }
 
-impl Import<'_> {
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Imported, ServiceError> {
-        let mut imported = Imported::default();
-        let cited = write.store().citations().among(&self.tombstones).await?;
-        for (number, line) in self.lines.iter().enumerate() {
-            match take_line(write, (&self.journal, &cited), line).await {
-                Ok(true) => imported.created += 1,
-                Ok(false) => imported.unchanged += 1,
-                // The reason may quote the line.
-                Err(NotImported::Refused(why)) => imported.skipped.push((number, redact_secrets(&why))),
-                Err(NotImported::Failed(error)) => return Err(error),
-            }
+/// Takes in a batch of lines of an export with the history tombstones among them, all or nothing.
+async fn take_lines(
+    write: &mut Write<'_>,
+    lines: &[String],
+    journal: &journal::KnownJournal,
+    tombstones: &BTreeSet<HistoryTombstone>,
+) -> Result<Imported, ServiceError> {
+    let mut imported = Imported::default();
+    let cited = write.store().citations().among(tombstones).await?;
+    for (number, line) in lines.iter().enumerate() {
+        match take_line(write, (journal, &cited), line).await {
+            Ok(true) => imported.created += 1,
+            Ok(false) => imported.unchanged += 1,
+            // The reason may quote the line.
+            Err(NotImported::Refused(why)) => imported.skipped.push((number, redact_secrets(&why))),
+            Err(NotImported::Failed(error)) => return Err(error),
         }
-        Ok(imported)
     }
+    Ok(imported)
 }
 
 fn header() -> String {

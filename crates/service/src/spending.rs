@@ -6,9 +6,14 @@ use crate::base::Base;
 use cerebro_core::pace::{Budget, Spent};
 
 /// What was spent, and what may be spent.
-#[derive(Clone)]
-pub(crate) struct Spending {
-    base: Base,
+#[derive(Clone, Copy)]
+pub(crate) struct Spending<'a>(&'a Base);
+
+impl Base {
+    /// What was spent, and what may be spent.
+    pub(crate) fn spending(&self) -> Spending<'_> {
+        Spending(self)
+    }
 }
 
 /// Where requests are charged.
@@ -27,14 +32,10 @@ pub(crate) struct Charge {
     most: Spent,
 }
 
-impl Spending {
-    pub(crate) fn new(base: &Base) -> Self {
-        Self { base: base.clone() }
-    }
-
+impl Spending<'_> {
     /// Whether a day's budget has room for one more request of about `tokens`. When what was spent cannot be
     /// read, nothing more is spent.
-    pub(crate) async fn fits_budget(&self, budget: Budget, tokens: u64) -> bool {
+    pub(crate) async fn fits_budget(self, budget: Budget, tokens: u64) -> bool {
         if budget == Budget::default() {
             return true;
         }
@@ -48,16 +49,15 @@ impl Spending {
     }
 
     /// Adds to what was spent today with a model of a metered provider, `provider/name`.
-    pub(crate) async fn note_spent(&self, model: &str, spent: Spent) {
-        if let Err(error) = self.base.store.spending().add(&self.day_of(Account::Metered), model, spent).await
-        {
+    pub(crate) async fn note_spent(self, model: &str, spent: Spent) {
+        if let Err(error) = self.0.store.spending().add(&self.day_of(Account::Metered), model, spent).await {
             tracing::warn!(%error, "what was spent could not be noted");
         }
     }
 
     /// What was spent today on an account.
-    pub(crate) async fn today(&self, account: Account) -> Result<Spent, ServiceError> {
-        Ok(self.base.store.spending().on_day(&self.day_of(account)).await?)
+    pub(crate) async fn today(self, account: Account) -> Result<Spent, ServiceError> {
+        Ok(self.0.store.spending().on_day(&self.day_of(account)).await?)
     }
 
     /// Charges today's account the most that a request may cost, before it is made. `None`, and no charge, if that is beyond the
@@ -66,15 +66,15 @@ impl Spending {
     /// # Errors
     /// A failing store: then nothing may be asked, and nothing stays charged.
     pub(crate) async fn charge(
-        &self,
+        self,
         account: Account,
         model: &str,
         most: Spent,
         budget: Budget,
     ) -> Result<Option<Charge>, ServiceError> {
         let charge = Charge { account, day: self.day_of(account), most };
-        self.base.store.spending().add(&charge.day, model, most).await?;
-        let fits = self.base.store.spending().on_day(&charge.day).await.map(|all| {
+        self.0.store.spending().add(&charge.day, model, most).await?;
+        let fits = self.0.store.spending().on_day(&charge.day).await.map(|all| {
             let others = Spent {
                 tokens: all.tokens.saturating_sub(most.tokens),
                 requests: all.requests.saturating_sub(most.requests),
@@ -90,15 +90,15 @@ impl Spending {
     }
 
     /// Replaces a charge by what was spent.
-    pub(crate) async fn settle(&self, Charge { day, most, .. }: Charge, model: &str, cost: Spent) {
-        if let Err(error) = self.base.store.spending().correct(&day, model, most, cost).await {
+    pub(crate) async fn settle(self, Charge { day, most, .. }: Charge, model: &str, cost: Spent) {
+        if let Err(error) = self.0.store.spending().correct(&day, model, most, cost).await {
             tracing::warn!(%error, "what was spent could not be noted");
         }
     }
 
     /// The name of today's account. A day is one in UTC.
-    fn day_of(&self, account: Account) -> String {
-        let day = self.base.now().strftime("%Y-%m-%d").to_string();
+    fn day_of(self, account: Account) -> String {
+        let day = self.0.now().strftime("%Y-%m-%d").to_string();
         match account {
             Account::Metered => day,
             Account::Distilling => format!("distil {day}"),

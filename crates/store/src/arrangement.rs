@@ -5,7 +5,7 @@ use surrealdb::types::{Object, RecordId};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{Columns, RawRow, columns, put, put_row, take},
+    columns::{Columns, columns, put, put_row, take},
     read::{Vars, one},
     row::malformed,
     statement,
@@ -78,7 +78,7 @@ noun! {
 impl Arrangements<'_> {
     pub async fn by_id(self, id: &ArrangementId) -> Result<Option<Arrangement>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
-        Ok(one(self.0.select::<RawRow, _>(TABLE, statement::ARRANGEMENT_GET, vars).await?))
+        Ok(one(self.0.select(statement::ARRANGEMENT_GET, vars).await?))
     }
 
     /// The arrangements in a state, the latest first.
@@ -88,6 +88,6 @@ impl Arrangements<'_> {
         limit: usize,
     ) -> Result<Vec<Arrangement>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        self.0.select::<RawRow, _>(TABLE, statement::ARRANGEMENT_LIST, vars).await
+        self.0.select(statement::ARRANGEMENT_LIST, vars).await
     }
 }

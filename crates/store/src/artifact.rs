@@ -1,11 +1,11 @@
 //! Artifacts: the whole bodies of events of work of which the rows have only the beginning.
 
-use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
+use surrealdb::types::RecordId;
 
 use super::{
     Store, StoreError,
+    columns::columns,
     read::{Vars, Walk, one},
-    row::{own_key, signed, unsigned},
     statement,
 };
 
@@ -24,29 +24,7 @@ pub struct Artifact {
     pub len: u64,
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct ArtifactRow {
-    id: Option<RecordId>,
-    data: Bytes,
-    len: i64,
-    at: Datetime,
-}
-
-pub(super) fn row(artifact: &Artifact, at: Datetime) -> ArtifactRow {
-    ArtifactRow { id: None, data: artifact.data.clone().into(), len: signed(artifact.len), at }
-}
-
-impl TryFrom<ArtifactRow> for Artifact {
-    type Error = StoreError;
-
-    fn try_from(row: ArtifactRow) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: own_key("artifact", row.id)?,
-            data: row.data.into_inner().into(),
-            len: unsigned(row.len),
-        })
-    }
-}
+columns! { Artifact in "artifact" { id: key(str::parse::<String>), data, len } }
 
 noun! {
     /// The artifacts of pieces of work.
@@ -54,14 +32,14 @@ noun! {
 }
 
 impl<'a> Artifacts<'a> {
-    /// All artifacts in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Artifact> {
-        Walk::over::<ArtifactRow>(self.0, "artifact", limit)
+    /// All artifacts in order of id.
+    pub fn walk(self) -> Walk<'a, Artifact> {
+        Walk::over(self.0)
     }
 
     pub async fn by_id(self, id: &str) -> Result<Option<Artifact>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(id)]);
-        Ok(one(self.0.select::<ArtifactRow, _>("artifact", statement::ARTIFACT_GET, vars).await?))
+        Ok(one(self.0.select(statement::ARTIFACT_GET, vars).await?))
     }
 
     /// Artifacts to which no event refers.

@@ -194,6 +194,7 @@ mod tests {
     use super::*;
     use crate::{
         Supersession, Why,
+        former::Merge,
         tests::{memory, session, text},
         text_key::KeyMaker,
         tombstone::tombstone_of,
@@ -259,7 +260,7 @@ mod tests {
         gone.title = text("Gone");
         tables.add_tombstones(&key_maker, &gone, None, (Why::Deleted, at));
         tables.remove_tombstones(&[tombstone_of(&key_maker, &new)]);
-        tables.former.put.push((Project::general(), Project::general(), at));
+        tables.former.put.push(Merge { name: Project::general(), into: Project::general(), at });
         tables.revisions.put.push(Revision::from(old.clone()));
         tables.revisions.trimmed.push((old.id, 1));
         tables.revisions.anchored.push((old.id, 1, 2));

@@ -1,15 +1,15 @@
 //! Checkpoints of long pieces of work: derived states, so that not all events need to be read again.
 
 use cerebro_ledger::Mac;
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::RecordId;
 
 use super::{
     Store, StoreError,
     changes::CommitScript,
+    columns::{columns, put_row},
     read::{Vars, one},
-    row::{Put, malformed, own_key, parse, signed, unsigned},
+    row::{malformed, parse},
     statement,
-    work::unhex,
 };
 use cerebro_core::domain::WorkId;
 
@@ -31,23 +31,7 @@ pub struct Checkpoint {
     pub mac: Mac,
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct CheckpointRow {
-    id: Option<RecordId>,
-    seq: i64,
-    state: String,
-    mac: String,
-}
-
-impl TryFrom<CheckpointRow> for Checkpoint {
-    type Error = StoreError;
-
-    fn try_from(row: CheckpointRow) -> Result<Self, StoreError> {
-        let id = own_key(CHECKPOINT, row.id)?;
-        let work = WorkId::parse(&id).map_err(|_| malformed(CHECKPOINT, "id", &id))?;
-        Ok(Self { work, seq: unsigned(row.seq), state: row.state, mac: Mac(unhex(CHECKPOINT, &row.mac)?) })
-    }
-}
+columns! { Checkpoint in "work_checkpoint" { work: key(WorkId::parse), seq, state, mac } }
 
 /// The changes of the table.
 #[derive(Default)]
@@ -60,14 +44,8 @@ pub(super) struct CheckpointChanges {
 impl CheckpointChanges {
     /// Adds them to a commit.
     pub fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_CHECKPOINTS, "checkpoints", &self.put, |checkpoint| Put {
-            id: record(&checkpoint.work),
-            row: CheckpointRow {
-                id: None,
-                seq: signed(checkpoint.seq),
-                state: checkpoint.state.clone(),
-                mac: checkpoint.mac.hex(),
-            },
+        commit.add(statement::COMMIT_CHECKPOINTS, "checkpoints", &self.put, |checkpoint| {
+            put_row(record(&checkpoint.work), checkpoint)
         });
         commit.add(statement::COMMIT_GONE_CHECKPOINTS, "gone_checkpoints", &self.gone, record);
     }
@@ -88,7 +66,7 @@ impl Checkpoints<'_> {
     pub async fn of(self, work: &WorkId) -> Result<Option<Checkpoint>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(work)]);
         let rows = self.0.values(CHECKPOINT, statement::WORK_CHECKPOINT, vars).await?;
-        Ok(parse::<CheckpointRow, _>(CHECKPOINT, rows).ok().and_then(one))
+        Ok(parse(rows).ok().and_then(one))
     }
 
     /// The forks with a checkpoint. Their states contain texts of the pieces of work that they go on from.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::{RecordId, object};
 
 use super::{
     Store, StoreError, Write,
@@ -19,8 +19,6 @@ use cerebro_core::domain::{
 };
 
 const TABLE: &str = "CITES";
-/// How many citations are read at once.
-const PAGE: usize = 500;
 /// Most citations of a memory that are read. An agent or a person gives a few; each accepted claim that says the same adds its own.
 pub(super) const CITATIONS_MAX: usize = 64;
 
@@ -36,21 +34,15 @@ pub(super) struct CitationChanges {
     alone: Vec<(MemoryId, Vec<ExchangeId>)>,
 }
 
-#[derive(SurrealValue)]
-struct Alone {
-    memory: RecordId,
-    exchanges: Vec<RecordId>,
-}
-
 fn record(memory: &MemoryId, exchange: &ExchangeId) -> RecordId {
     RecordId::new(TABLE, format!("{memory}-{}", exchange.key()))
 }
 
 impl Part for CitationChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_CITES_ALONE, "cites_alone", &self.alone, |(memory, exchanges)| Alone {
-            memory: memory_record(memory),
-            exchanges: exchanges.iter().map(history::exchange_record).collect(),
+        commit.add(statement::COMMIT_CITES_ALONE, "cites_alone", &self.alone, |(memory, exchanges)| {
+            let exchanges: Vec<RecordId> = exchanges.iter().map(history::exchange_record).collect();
+            object! { memory: memory_record(memory), exchanges: exchanges }
         });
         commit.add(statement::COMMIT_CITES, "cites", &self.put, |edge| {
             with_id(record(&edge.0, &edge.1), row_of(edge))
@@ -149,8 +141,7 @@ impl Citations<'_> {
     /// The exchanges that a memory rests on, those that it cited first before others; at most [`CITATIONS_MAX`].
     pub async fn of_memory(self, memory: &MemoryId) -> Result<Vec<ExchangeId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(CITATIONS_MAX);
-        let edges: Vec<Cites> =
-            self.0.select::<RawRow, _>(TABLE, statement::CITATION_OF_MEMORY, vars).await?;
+        let edges: Vec<Cites> = self.0.select(statement::CITATION_OF_MEMORY, vars).await?;
         Ok(edges.into_iter().map(|(_, exchange, _)| exchange).collect())
     }
 
@@ -163,7 +154,7 @@ impl Citations<'_> {
         if asked.is_empty() {
             return Ok(live);
         }
-        let mut pages = Walk::<Cites>::over::<RawRow>(self.0, TABLE, PAGE);
+        let mut pages = Walk::<Cites>::of(self.0, TABLE);
         while let Some(page) = pages.next().await? {
             for (memory, exchange, _) in page {
                 let tombstone = HistoryTombstone::of_citation(&memory, &exchange);

@@ -3,22 +3,27 @@
 //! A table's file lists them with `columns!`, and adds what only the database needs when it writes a row. A query that
 //! returns anything else than whole rows has a struct of its own beside it.
 
-use surrealdb::types::{Datetime, Error, Kind as ValueKind, Object, RecordId, SurrealValue, Value};
+use cerebro_anchors::Digest;
+use cerebro_ledger::{Mac, Outcome, Status, seal::unhex};
+use surrealdb::types::{
+    Bytes, Datetime, Error, Kind as ValueKind, Object, RecordId, RecordIdKey, SurrealValue, Value, object,
+};
 
 use super::{
-    StoreError, Subject, history,
+    StoreError, Subject, history, packed,
     row::{
-        Put, datetime, held, key, malformed, memory_id, memory_record, project, session_id, session_record,
+        datetime, held, key, malformed, memory_id, memory_record, project, session_id, session_record,
         signed, size, small, timestamp, unsigned,
     },
     work::{work_id, work_record},
 };
 use cerebro_core::domain::{
-    ArrangementState, Body, CandidateState, ChunkId, ClaimKind, DistilState, DocumentId, EndReason,
-    EventKind, ExchangeId, Flag, Kind, MemoryId, Nature, Origin, Project, Scope, ScopeName, SessionId,
-    SessionOutcome, Taint, Timestamp, Trigger, Validity, WorkId,
+    AncestorKind, ArrangementState, Body, CandidateState, ChunkId, ClaimKind, DistilState, DocumentId,
+    EndReason, EventKind, ExchangeId, Flag, Kind, MemoryId, Nature, Origin, Project, Scope, ScopeName,
+    SessionId, SessionOutcome, SourceState, Taint, Timestamp, Trigger, Validity, WorkId,
 };
 use cerebro_core::redact::RedactedText;
+use cerebro_core::text;
 use cerebro_core::truth::Action;
 
 /// A value of the domain as one column has it. The error of a malformed one names `table`.
@@ -40,23 +45,34 @@ pub(super) trait Columns: Sized {
     fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError>;
 }
 
+/// A type of the domain as the rows of a table.
+pub(super) trait Row: Sized {
+    /// The table. The error of a malformed row names it.
+    const TABLE: &'static str;
+
+    fn from_row(row: RawRow) -> Result<Self, StoreError>;
+}
+
 /// Lists the columns of a type: those of the rows of a table, or of a part of a row. A field is the column of its name,
 /// unless it says otherwise:
 ///
 /// - `id: key(MemoryId::parse)` is the key of the row, and written beside the row;
 /// - `kind: "type"` is the column of another name;
 /// - `valid: flat` is several columns;
+/// - `lease: flat("holder")` is several columns, or none of them while `holder` is empty;
 /// - `session: text(SessionId::as_str, SessionId::parse)` is the text of an id, where others have a record;
+/// - `session: text_if_any("parent", SessionId::as_str, SessionId::parse)` is the same in the column of another name,
+///   which may be empty;
 /// - `images: or_default` may be missing in rows of earlier versions; `or_default("name")` has another name besides;
 /// - `version: by(put, read)` is stored as what `put` makes of it, in the column of its name.
 macro_rules! columns {
     ($type:ident in $table:literal { $($fields:tt)+ }) => {
         $crate::columns::columns! { $type { $($fields)+ } }
 
-        impl TryFrom<$crate::columns::RawRow> for $type {
-            type Error = $crate::StoreError;
+        impl $crate::columns::Row for $type {
+            const TABLE: &'static str = $table;
 
-            fn try_from(row: $crate::columns::RawRow) -> Result<Self, $crate::StoreError> {
+            fn from_row(row: $crate::columns::RawRow) -> Result<Self, $crate::StoreError> {
                 $crate::columns::Columns::take_from(&mut row.columns($table)?, $table)
             }
         }
@@ -86,8 +102,16 @@ macro_rules! columns {
     (@put $self:ident $row:ident $field:ident text ($text:expr, $parse:expr)) => {
         $crate::columns::put_by($row, stringify!($field), &$self.$field, |id| $text(id).to_owned());
     };
+    (@put $self:ident $row:ident $field:ident text_if_any ($name:literal, $text:expr, $parse:expr)) => {
+        $crate::columns::put_by($row, $name, &$self.$field, |id| id.as_ref().map(|id| $text(id).to_owned()));
+    };
     (@put $self:ident $row:ident $field:ident flat) => {
         $crate::columns::Columns::put_into(&$self.$field, $row);
+    };
+    (@put $self:ident $row:ident $field:ident flat ($name:literal)) => {
+        if let Some(part) = &$self.$field {
+            $crate::columns::Columns::put_into(part, $row);
+        }
     };
     (@put $self:ident $row:ident $field:ident or_default) => {
         $crate::columns::put($row, stringify!($field), &$self.$field);
@@ -112,8 +136,19 @@ macro_rules! columns {
         let text: String = $crate::columns::take($table, $row, stringify!($field))?;
         $parse(&text).map_err(|_| $crate::row::malformed($table, stringify!($field), &text))?
     }};
+    (@take $table:ident $row:ident $field:ident text_if_any ($name:literal, $text:expr, $parse:expr)) => {{
+        let text: Option<String> = $crate::columns::take($table, $row, $name)?;
+        let malformed = |text: &str| $crate::row::malformed($table, $name, text);
+        text.map(|text| $parse(&text).map_err(|_| malformed(&text))).transpose()?
+    }};
     (@take $table:ident $row:ident $field:ident flat) => {
         $crate::columns::Columns::take_from($row, $table)?
+    };
+    (@take $table:ident $row:ident $field:ident flat ($name:literal)) => {
+        match $row.get($name) {
+            None | Some(surrealdb::types::Value::None) => None,
+            Some(_) => Some($crate::columns::Columns::take_from($row, $table)?),
+        }
     };
     (@take $table:ident $row:ident $field:ident or_default) => {
         $crate::columns::take::<Option<_>>($table, $row, stringify!($field))?.unwrap_or_default()
@@ -151,11 +186,30 @@ pub(super) use nested;
 
 /// A row as the database returned it, to be read as a type of the domain.
 #[derive(Debug, Clone)]
-pub(super) struct RawRow(Value);
+pub(super) struct RawRow(pub(super) Value);
 
 impl RawRow {
     pub(super) fn columns(self, table: &'static str) -> Result<Object, StoreError> {
         stored(table, self.0)
+    }
+
+    /// Two of its columns.
+    pub(super) fn pair<A: Column, B: Column>(
+        self,
+        table: &'static str,
+        [first, second]: [&str; 2],
+    ) -> Result<(A, B), StoreError> {
+        let mut row = self.columns(table)?;
+        Ok((take(table, &mut row, first)?, take(table, &mut row, second)?))
+    }
+
+    /// Its key, if that is a text.
+    pub(super) fn key(&self) -> Option<String> {
+        let Value::Object(columns) = &self.0 else { return None };
+        let Some(Value::RecordId(RecordId { key: RecordIdKey::String(key), .. })) = columns.get("id") else {
+            return None;
+        };
+        Some(key.clone())
     }
 }
 
@@ -181,8 +235,13 @@ pub(super) fn row_of(item: &impl Columns) -> Object {
 }
 
 /// A row to write whole, beside its id.
-pub(super) fn put_row(id: RecordId, item: &impl Columns) -> Put<Object> {
-    Put { id, row: row_of(item) }
+pub(super) fn put_row(id: RecordId, item: &impl Columns) -> Object {
+    object! { id: id, row: row_of(item) }
+}
+
+/// A row to write whole that several writers may change, with the version that this writer read.
+pub(super) fn put_next(id: RecordId, version: u64, row: Object) -> Object {
+    object! { id: id, expect: signed(version), row: row }
 }
 
 /// A row with its id, as `INSERT` takes it.
@@ -298,6 +357,14 @@ scalars! {
     ExchangeId as RecordId: history::exchange_record, |table, it| history::exchange_id(&key(table, it)?);
     Subject as RecordId: Self::record, |_, it| Self::of(it);
     RecordId as RecordId: Self::clone, |_, it| Ok(it);
+    Vec<u8> as Bytes: |it| Bytes::from(it.clone()), |_, it| Ok(it.into_inner().into());
+    Vec<f32> as Value: |it| packed::numbers(it).into_value(), packed::vector_in;
+    Digest as String: |it| it.as_str().to_owned(), |table, it| {
+        Self::parse(&it).ok_or_else(|| malformed(table, "digest", &it))
+    };
+    // Text that is not hex was not written by us: it matches no key, and no signature is valid over it.
+    Mac as String: Self::hex, |_, it| Ok(Self::parse(&it).unwrap_or_default());
+    [u8; 32] as String: |it| text::hex(it), |_, it| Ok(unhex(&it).unwrap_or_default());
     DocumentId as String: |it| it.key().to_owned(), |table, it| of_key(table, Self::of_key(&it), &it);
     ChunkId as String: |it| it.key().to_owned(), |table, it| of_key(table, Self::of_key(&it), &it);
 }
@@ -327,8 +394,9 @@ macro_rules! names {
 }
 
 names! {
-    Action, ArrangementState, CandidateState, ClaimKind, DistilState, EndReason, EventKind, Flag, Kind,
-    Nature, Origin, SessionOutcome, crate::CycleState, crate::JobKind, crate::JobState, crate::StepOutcome,
+    Action, AncestorKind, ArrangementState, CandidateState, ClaimKind, DistilState, EndReason, EventKind, Flag,
+    Kind, Nature, Origin, Outcome, SessionOutcome, SourceState, Status, crate::CycleState, crate::JobKind,
+    crate::JobState, crate::ModelState, crate::StepOutcome, crate::Why,
 }
 
 /// An edge whose only field is a time: its ends, and since when it is there.
@@ -346,11 +414,11 @@ impl<Start: Column, End: Column> Columns for (Start, End, Timestamp) {
 
 nested! { impl<Start, End> for (Start, End, Timestamp) }
 
-impl<Start: Column, End: Column> TryFrom<RawRow> for (Start, End, Timestamp) {
-    type Error = StoreError;
+impl<Start: Column, End: Column> Row for (Start, End, Timestamp) {
+    const TABLE: &'static str = "edge";
 
-    fn try_from(row: RawRow) -> Result<Self, StoreError> {
-        Self::take_from(&mut row.columns("edge")?, "edge")
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
+        Self::take_from(&mut row.columns(Self::TABLE)?, Self::TABLE)
     }
 }
 

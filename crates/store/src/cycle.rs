@@ -1,20 +1,19 @@
 //! Consolidations: their plans, what was done, and what is needed to undo it. The rows hold no text of a memory,
 //! and the text of an insight only until it is a memory.
 
-use surrealdb::types::{Object, RecordId, SurrealValue};
+use surrealdb::types::{Object, RecordId};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{Columns, RawRow, columns, put, row_of, take},
+    columns::{columns, put, put_next, row_of},
     read::{Vars, Walk, one},
-    row::{Guarded, key, malformed, memory_id, memory_record, signed, unsigned},
+    row::{key, malformed, memory_id, memory_record, signed, unsigned},
     statement,
 };
-use cerebro_core::domain::{CycleId, EventKind, MemoryId, Project, Timestamp};
+use cerebro_core::domain::{CycleId, EventKind, MemoryId, Timestamp};
 use cerebro_core::named;
 use cerebro_core::pace::Spent;
-use cerebro_core::redact::RedactedText;
 use cerebro_core::truth::{Insight, Step};
 
 const CYCLE: &str = "cycle";
@@ -133,7 +132,7 @@ columns! {
     }
 }
 
-columns! { StoredStep { step: flat, outcome, after, before: flat, insight: flat } }
+columns! { StoredStep { step: flat, outcome, after, before: flat("tags"), insight: flat("project") } }
 
 columns! { Step { action, memory, version, into, why } }
 
@@ -142,43 +141,10 @@ columns! { Asked { topics: or_default("asked"), spent: flat, dropped: or_default
 
 columns! { Spent { tokens: or_default, requests: or_default } }
 
-impl Columns for Option<BeforeUnion> {
-    fn put_into(&self, row: &mut Object) {
-        put(row, "tags", &self.map(|before| before.tags));
-        put(row, "repeated", &self.map(|before| before.duplicate_count));
-        put(row, "seen_at", &self.map(|before| before.last_seen_at));
-    }
+columns! { BeforeUnion { tags, duplicate_count: "repeated", last_seen_at: "seen_at" } }
 
-    fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError> {
-        let (tags, repeated): (Option<usize>, Option<u32>) =
-            (take(table, row, "tags")?, take(table, row, "repeated")?);
-        let state = tags.zip(repeated).zip(take(table, row, "seen_at")?);
-        Ok(state.map(|((tags, duplicate_count), last_seen_at)| BeforeUnion {
-            tags,
-            duplicate_count,
-            last_seen_at,
-        }))
-    }
-}
-
-impl Columns for Option<Insight> {
-    fn put_into(&self, row: &mut Object) {
-        let waits = self.as_ref().filter(|insight| !insight.text.is_empty());
-        put(row, "project", &self.as_ref().map(|insight| insight.project.clone()));
-        put(row, "title", &waits.map(|insight| insight.title.clone()));
-        put(row, "text", &waits.map(|insight| insight.text.clone()));
-        put(row, "sources", &self.as_ref().map(|insight| insight.sources.clone()));
-    }
-
-    fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError> {
-        let (title, text): (Option<RedactedText>, Option<RedactedText>) =
-            (take(table, row, "title")?, take(table, row, "text")?);
-        let project: Option<Project> = take(table, row, "project")?;
-        let of = project.zip(take(table, row, "sources")?);
-        let (title, text) = (title.unwrap_or_default(), text.unwrap_or_default());
-        Ok(of.map(|(project, sources)| Insight { project, title, text, sources }))
-    }
-}
+// Once it is a memory, its title and text are empty.
+columns! { Insight { project, title: or_default, text: or_default, sources } }
 
 fn cycle_record(id: &CycleId) -> RecordId {
     RecordId::new(CYCLE, id.as_str())
@@ -206,10 +172,8 @@ pub(super) struct CycleChanges {
 
 impl Part for CycleChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_CYCLES, "cycles", &self.put, |cycle| Guarded {
-            id: cycle_record(&cycle.id),
-            expect: signed(cycle.version),
-            row: row(cycle),
+        commit.add(statement::COMMIT_CYCLES, "cycles", &self.put, |cycle| {
+            put_next(cycle_record(&cycle.id), cycle.version, row(cycle))
         });
         commit.add(statement::COMMIT_GONE_CYCLES, "gone_cycles", &self.gone, cycle_record);
     }
@@ -239,23 +203,20 @@ impl<'a> Cycles<'a> {
     /// A consolidation.
     pub async fn by_id(self, id: &CycleId) -> Result<Option<StoredCycle>, StoreError> {
         let vars = Vars::new().with("ids", vec![cycle_record(id)]);
-        Ok(one(self.0.select::<RawRow, _>(CYCLE, statement::CYCLE_GET, vars).await?))
+        Ok(one(self.0.select(statement::CYCLE_GET, vars).await?))
     }
 
     /// The latest consolidations, planned or done, newest first.
     pub async fn latest(self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
-        self.0.select::<RawRow, _>(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await
+        self.0.select(statement::CYCLE_LATEST, Vars::new().limit(limit)).await
     }
 
     /// Consolidations that may be forgotten.
     pub async fn expired(self) -> Result<Vec<CycleId>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Old {
-            id: RecordId,
-        }
         let vars = Vars::new().count("keep", KEPT).limit(OLD_MAX);
-        let old: Vec<Old> = self.0.values(CYCLE, statement::CYCLE_OLD, vars).await?;
-        old.into_iter().map(|old| cycle_id(old.id)).collect()
+        let old: Vec<(RecordId, Timestamp)> =
+            self.0.pairs(CYCLE, ["id", "at"], statement::CYCLE_OLD, vars).await?;
+        old.into_iter().map(|(id, _)| cycle_id(id)).collect()
     }
 
     /// The memories that were derived from this one by plans carried out.
@@ -265,8 +226,8 @@ impl<'a> Cycles<'a> {
         derived.into_iter().map(|id| memory_id(CYCLE, id)).collect()
     }
 
-    /// All consolidations in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, StoredCycle> {
-        Walk::over::<RawRow>(self.0, CYCLE, limit)
+    /// All consolidations in order of id.
+    pub fn walk(self) -> Walk<'a, StoredCycle> {
+        Walk::over(self.0)
     }
 }

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surrealdb::types::{Object, RecordId, SurrealValue, Value};
+use surrealdb::types::{Object, RecordId, Value};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{Column, Columns, RawRow, columns, put, put_row, stored, take},
+    columns::{Column, Columns, RawRow, columns, put, put_row, stored, take, take_stored},
     history,
     read::{Vars, Walk, one},
-    row::{memory_record, unsigned},
-    statement::{self, Statement},
+    row::memory_record,
+    statement,
 };
 use cerebro_core::domain::{
     Candidate, CandidateId, CandidateState, Citation, DistilRun, EventKind, ExchangeId, MemoryId,
@@ -36,8 +36,8 @@ columns! { Citation { exchange: text(ExchangeId::key, ExchangeId::of_key), diges
 
 columns! {
     Candidate in "candidate" {
-        id: key(CandidateId::of_key), session: text(SessionId::as_str, SessionId::parse), kind, title, text, evidence, state, memory: flat,
-        generation, model, at, decided_at,
+        id: key(CandidateId::of_key), session: text(SessionId::as_str, SessionId::parse), kind, title, text, evidence,
+        state, memory: flat("memory"), generation, model, at, decided_at,
         // None rather than false.
         corroborated: by(|is| is.then_some(true), |is: Option<bool>| is.unwrap_or_default()),
     }
@@ -50,16 +50,15 @@ columns! {
 }
 
 /// A memory and the revision that has a candidate's words.
-impl Columns for Option<(MemoryId, u32)> {
+impl Columns for (MemoryId, u32) {
     fn put_into(&self, row: &mut Object) {
-        put(row, "memory", &self.map(|(memory, _)| memory));
-        put(row, "revision", &self.map(|(_, revision)| revision));
+        put(row, "memory", &self.0);
+        put(row, "revision", &self.1);
     }
 
     fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError> {
-        let memory: Option<MemoryId> = take(table, row, "memory")?;
         let revision: Option<u32> = take(table, row, "revision")?;
-        Ok(memory.map(|memory| (memory, revision.unwrap_or(0))))
+        Ok((take(table, row, "memory")?, revision.unwrap_or(0)))
     }
 }
 
@@ -192,34 +191,30 @@ impl<'a> Candidates<'a> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.select(statement::CANDIDATE_GET, Vars::new().list("ids", ids.iter().map(record))).await
+        self.0.select(statement::CANDIDATE_GET, Vars::new().list("ids", ids.iter().map(record))).await
     }
 
     /// All candidates of a past session.
     pub async fn of_session(self, session: &SessionId) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("sid", session.as_str());
-        self.select(statement::CANDIDATE_OF_SESSION, vars).await
+        self.0.select(statement::CANDIDATE_OF_SESSION, vars).await
     }
 
     /// The candidates that became this memory: one, or several that say the same.
     pub async fn of_memory(self, memory: &MemoryId) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory));
-        self.select(statement::CANDIDATE_OF_MEMORY, vars).await
+        self.0.select(statement::CANDIDATE_OF_MEMORY, vars).await
     }
 
     /// The candidates in a state, the latest first.
     pub async fn in_state(self, state: CandidateState, limit: usize) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        self.select(statement::CANDIDATE_LIST, vars).await
+        self.0.select(statement::CANDIDATE_LIST, vars).await
     }
 
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Candidate>, StoreError> {
-        self.0.select::<RawRow, _>(TABLE, statement, vars).await
-    }
-
-    /// All candidates in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Candidate> {
-        Walk::over::<RawRow>(self.0, TABLE, limit)
+    /// All candidates in order of id.
+    pub fn walk(self) -> Walk<'a, Candidate> {
+        Walk::over(self.0)
     }
 }
 
@@ -235,41 +230,25 @@ impl DistilRuns<'_> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", sessions.iter().map(run_record));
-        self.0.select::<RawRow, _>(RUNS, statement::DISTIL_RUN_GET, vars).await
+        self.0.select(statement::DISTIL_RUN_GET, vars).await
     }
 
     /// The statistics of distilling.
     pub async fn counts(self) -> Result<DistilCounts, StoreError> {
-        #[derive(SurrealValue)]
-        struct Counted {
-            state: String,
-            count: i64,
-        }
-        #[derive(SurrealValue)]
-        struct Dropped {
-            reason: String,
-            count: i64,
-        }
-        #[derive(SurrealValue)]
-        struct Counts {
-            candidates: Vec<Counted>,
-            sessions: Vec<Counted>,
-            dropped: Vec<Dropped>,
-            arrangements: Vec<Counted>,
-            corroborated: i64,
-        }
-        let rows: Vec<Counts> = self.0.values(TABLE, statement::CANDIDATE_COUNTS, Vars::new()).await?;
-        let Some(counts) = one(rows) else { return Ok(DistilCounts::default()) };
-        let by_state = |rows: Vec<Counted>| {
-            rows.into_iter().map(|row| (row.state, unsigned(row.count))).collect::<BTreeMap<String, u64>>()
+        let rows: Vec<RawRow> = self.0.values(TABLE, statement::CANDIDATE_COUNTS, Vars::new()).await?;
+        let Some(row) = one(rows) else { return Ok(DistilCounts::default()) };
+        let mut row = row.columns(TABLE)?;
+        let corroborated = take(TABLE, &mut row, "corroborated")?;
+        let mut by = |name, column| -> Result<BTreeMap<String, u64>, StoreError> {
+            let counted: Vec<RawRow> = take_stored(TABLE, &mut row, column)?;
+            counted.into_iter().map(|one| one.pair(TABLE, [name, "count"])).collect()
         };
-        let dropped = counts.dropped.into_iter().map(|row| (row.reason, unsigned(row.count))).collect();
         Ok(DistilCounts {
-            candidates: by_state(counts.candidates),
-            sessions: by_state(counts.sessions),
-            dropped,
-            arrangements: by_state(counts.arrangements),
-            corroborated: unsigned(counts.corroborated),
+            candidates: by("state", "candidates")?,
+            sessions: by("state", "sessions")?,
+            dropped: by("reason", "dropped")?,
+            arrangements: by("state", "arrangements")?,
+            corroborated,
         })
     }
 }

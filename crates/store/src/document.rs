@@ -1,14 +1,14 @@
 //! Documents and their chunks.
 
-use surrealdb::types::{RecordId, SurrealValue, Value};
+use surrealdb::types::{RecordId, Value, object};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{Column, RawRow, columns, flags, put_row, row_of, with_id},
+    columns::{Column, columns, flags, put_row, row_of, with_id},
     read::{Vars, Walk, one},
     row::{key, malformed},
-    statement::{self, Statement},
+    statement,
 };
 use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, EventKind, Project};
 
@@ -33,17 +33,10 @@ impl Part for DocumentChanges {
             with_id(chunk_record(&chunk.id), row_of(chunk))
         });
         commit.add(statement::COMMIT_GONE_CHUNKS, "gone_chunks", &self.gone_chunks, chunk_record);
-        commit.add(statement::COMMIT_GONE_DOCUMENTS, "gone_documents", &self.gone, |id| GoneDocument {
-            id: record(id),
-            document: id.key().to_owned(),
+        commit.add(statement::COMMIT_GONE_DOCUMENTS, "gone_documents", &self.gone, |id| {
+            object! { id: record(id), document: id.key().to_owned() }
         });
     }
-}
-
-#[derive(SurrealValue)]
-struct GoneDocument {
-    id: RecordId,
-    document: String,
 }
 
 columns! {
@@ -167,19 +160,19 @@ impl<'a> Documents<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(record));
-        self.select(statement::DOCUMENT_GET, vars).await
+        self.0.select(statement::DOCUMENT_GET, vars).await
     }
 
     /// The document with this path.
     pub async fn by_path(self, project: &Project, path: &str) -> Result<Option<Document>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("path", path);
-        Ok(one(self.select(statement::DOCUMENT_AT, vars).await?))
+        Ok(one(self.0.select(statement::DOCUMENT_AT, vars).await?))
     }
 
     /// A document with the same bytes whose file is gone.
     pub async fn removed(self, project: &Project, hash: &str) -> Result<Option<Document>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("hash", hash);
-        Ok(one(self.select(statement::DOCUMENT_REMOVED, vars).await?))
+        Ok(one(self.0.select(statement::DOCUMENT_REMOVED, vars).await?))
     }
 
     /// A page of the documents of a project (of all, when `None`), ordered by path.
@@ -192,16 +185,12 @@ impl<'a> Documents<'a> {
         let vars = Vars::new().count("offset", offset).limit(limit);
         let (statement, vars) =
             vars.about(project, statement::DOCUMENT_LIST, statement::DOCUMENT_LIST_EVERYWHERE);
-        self.select(statement, vars).await
+        self.0.select(statement, vars).await
     }
 
-    /// All documents in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Document> {
-        Walk::over::<RawRow>(self.0, TABLE, limit)
-    }
-
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {
-        self.0.select::<RawRow, _>(TABLE, statement, vars).await
+    /// All documents in order of id.
+    pub fn walk(self) -> Walk<'a, Document> {
+        Walk::over(self.0)
     }
 }
 
@@ -211,9 +200,9 @@ noun! {
 }
 
 impl<'a> Chunks<'a> {
-    /// All chunks in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, DocumentChunk> {
-        Walk::over::<RawRow>(self.0, CHUNKS, limit)
+    /// All chunks in order of id.
+    pub fn walk(self) -> Walk<'a, DocumentChunk> {
+        Walk::over(self.0)
     }
 
     /// Chunks by id, in no order; missing ones are left out.
@@ -222,18 +211,14 @@ impl<'a> Chunks<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(chunk_record));
-        self.0.select::<RawRow, _>(CHUNKS, statement::CHUNK_GET, vars).await
+        self.0.select(statement::CHUNK_GET, vars).await
     }
 
     /// The digest of each chunk of a document.
     pub async fn digests(self, document: &DocumentId) -> Result<Vec<(ChunkId, String)>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            id: RecordId,
-            digest: String,
-        }
         let vars = Vars::new().with("document", document.key());
-        let rows: Vec<Row> = self.0.values(CHUNKS, statement::CHUNK_DIGESTS, vars).await?;
-        rows.into_iter().map(|row| Ok((chunk_id(&key(CHUNKS, row.id)?)?, row.digest))).collect()
+        let rows: Vec<(RecordId, String)> =
+            self.0.pairs(CHUNKS, ["id", "digest"], statement::CHUNK_DIGESTS, vars).await?;
+        rows.into_iter().map(|(id, digest)| Ok((chunk_id(&key(CHUNKS, id)?)?, digest))).collect()
     }
 }

@@ -6,7 +6,7 @@ use surrealdb::types::{Datetime, RecordId};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{RawRow, row_of, with_id},
+    columns::{row_of, with_id},
     history,
     read::{Page, Table, Vars, one},
     row::{key, memory_record, timestamp},
@@ -127,16 +127,14 @@ impl Edges<'_> {
     /// The pieces of work in which a memory was found out, the latest first.
     pub async fn works_of(self, memory: &MemoryId, limit: usize) -> Result<Vec<WorkId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(limit);
-        let edges: Vec<WorkedIn> =
-            self.0.select::<RawRow, _>("WORKED_IN", statement::WORKED_IN_OF_MEMORY, vars).await?;
+        let edges: Vec<WorkedIn> = self.0.select(statement::WORKED_IN_OF_MEMORY, vars).await?;
         Ok(edges.into_iter().map(|(_, work, _)| work).collect())
     }
 
     /// The live memories that were found out in a piece of work, in the order in which they were tied to it.
     pub async fn memories_of(self, work: &WorkId, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).limit(limit);
-        let edges: Vec<WorkedIn> =
-            self.0.select::<RawRow, _>("WORKED_IN", statement::WORKED_IN_OF_WORK, vars).await?;
+        let edges: Vec<WorkedIn> = self.0.select(statement::WORKED_IN_OF_WORK, vars).await?;
         Ok(edges.into_iter().map(|(memory, ..)| memory).collect())
     }
 
@@ -152,8 +150,7 @@ impl Edges<'_> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Edge>, StoreError> {
-        let rows: Page<(RecordId, RecordId, Timestamp)> =
-            self.0.page::<RawRow, _>(table.as_str(), after, limit).await?;
+        let rows: Page<(RecordId, RecordId, Timestamp)> = self.0.page(table.as_str(), after, limit).await?;
         let edge = |(id, (from, to, at)): (String, (RecordId, RecordId, Timestamp))| {
             let (from, to) = (key("edge", from)?, key("edge", to)?);
             // Rows name an exchange by the key of its id.

@@ -1,6 +1,6 @@
 //! Entities: the names that a chat model found in memories. They are derived and replaced as a whole for each memory.
 
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::{RecordId, object};
 
 use super::{
     Store, StoreError,
@@ -29,25 +29,18 @@ impl Entities<'_> {
     /// # Errors
     /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
     pub async fn put(self, memory: &MemoryId, model: &str, entities: &[Entity]) -> Result<(), StoreError> {
-        #[derive(SurrealValue)]
-        struct EntityRow {
-            memory: RecordId,
-            name: String,
-            kind: String,
-            model: String,
-            at: surrealdb::types::Datetime,
-        }
         let at = datetime(self.0.now());
-        let row = |entity: &Entity| EntityRow {
-            memory: memory_record(memory),
-            name: entity.name.to_string(),
-            kind: entity.kind.clone(),
-            model: model.to_owned(),
-            at,
+        let row = |entity: &Entity| {
+            object! {
+                memory: memory_record(memory),
+                name: entity.name.to_string(),
+                kind: entity.kind.clone(),
+                model: model.to_owned(),
+                at: at,
+            }
         };
-        let vars = Vars::new()
-            .with("memory", memory_record(memory))
-            .with("entities", entities.iter().map(row).collect::<Vec<EntityRow>>());
+        let vars =
+            Vars::new().with("memory", memory_record(memory)).list("entities", entities.iter().map(row));
         self.0.execute(statement::ENTITY_PUT, vars).await
     }
 }

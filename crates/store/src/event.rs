@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use surrealdb::{
     IndexedResults,
-    types::{Object, RecordId, SurrealValue},
+    types::{Object, RecordId},
 };
 
 use super::{
     Store, StoreError,
     columns::{RawRow, columns, row_of, with_id},
     read::{Vars, one, take},
-    row::{signed, timestamp, unsigned},
+    row::signed,
     statement,
 };
 use cerebro_core::domain::{Event, EventKind, Timestamp};
@@ -40,14 +40,14 @@ impl<'a> Events<'a> {
     /// The events of a writer after a number, in order.
     pub async fn after(self, writer: &str, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let vars = Vars::new().with("writer", writer).with("after", signed(after)).limit(limit);
-        self.0.select::<RawRow, _>("event", statement::EVENT_AFTER, vars).await
+        self.0.select(statement::EVENT_AFTER, vars).await
     }
 
     /// The events of some kinds, in order of time. Reads the whole log.
     pub async fn of_kinds(self, kinds: &[EventKind]) -> Result<Vec<Event>, StoreError> {
         let kinds: Vec<String> = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
         let vars = Vars::new().with("kinds", kinds);
-        self.0.select::<RawRow, _>("event", statement::EVENT_OF_KINDS, vars).await
+        self.0.select(statement::EVENT_OF_KINDS, vars).await
     }
 
     /// The number and moment of this writer's last event; 0 if there is none.
@@ -91,11 +91,6 @@ impl LogWalk<'_> {
 
 /// The number and moment from an answer to `writer_position`; 0 if there is no event.
 pub(super) fn last_of(results: &mut IndexedResults, index: usize) -> Result<(u64, Timestamp), StoreError> {
-    #[derive(SurrealValue)]
-    struct Last {
-        seq: i64,
-        at: surrealdb::types::Datetime,
-    }
-    let last = one(take::<Last>("event", results, index)?);
-    Ok(last.map_or((0, Timestamp::UNIX_EPOCH), |last| (unsigned(last.seq), timestamp(last.at))))
+    let last = one(take::<RawRow>("event", results, index)?);
+    last.map_or(Ok((0, Timestamp::UNIX_EPOCH)), |last| last.pair("event", ["seq", "at"]))
 }

@@ -6,14 +6,14 @@ use std::{
     sync::Arc,
 };
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::RecordId;
 
 use super::{
     StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
+    columns::{columns, row_of, with_id},
     project::Projects,
     read::Vars,
-    row::{self, datetime},
     statement,
 };
 use cerebro_core::domain::{EventKind, Project, Scope, Timestamp};
@@ -23,18 +23,19 @@ const NAMES_MAX: usize = 64;
 /// Most merges that are read.
 const MERGES_MAX: usize = 10_000;
 
-#[derive(Debug, Clone, SurrealValue)]
-struct Row {
-    id: Option<RecordId>,
-    name: String,
-    into: String,
-    at: Datetime,
+/// The fact that a project was merged into another.
+pub(super) struct Merge {
+    pub name: Project,
+    pub into: Project,
+    pub at: Timestamp,
 }
 
-/// The changes of the table: which project was merged into which, and when.
+columns! { Merge in "former_project" { name, into, at } }
+
+/// The changes of the table.
 #[derive(Default)]
 pub(super) struct FormerChanges {
-    pub put: Vec<(Project, Project, Timestamp)>,
+    pub put: Vec<Merge>,
 }
 
 impl FormerChanges {
@@ -45,11 +46,9 @@ impl FormerChanges {
 
 impl Part for FormerChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_FORMER, "former", &self.put, |(name, into, at)| Row {
-            id: Some(RecordId::new("former_project", format!("{name}\u{1f}{into}"))),
-            name: name.as_str().to_owned(),
-            into: into.as_str().to_owned(),
-            at: datetime(*at),
+        commit.add(statement::COMMIT_FORMER, "former", &self.put, |merge| {
+            let key = format!("{}\u{1f}{}", merge.name, merge.into);
+            with_id(RecordId::new("former_project", key), row_of(merge))
         });
     }
 }
@@ -77,7 +76,7 @@ impl Write<'_> {
         let at = self.at();
         let event =
             NewEvent { project: Some(into.clone()), ..NewEvent::about_nothing(EventKind::ProjectMerged) };
-        self.record(event).former.put.push((name.clone(), into.clone(), at));
+        self.record(event).former.put.push(Merge { name: name.clone(), into: into.clone(), at });
     }
 }
 
@@ -109,9 +108,8 @@ impl Projects<'_> {
         };
         let vars = Vars::new().limit(MERGES_MAX);
         let mut merges = Merges::new();
-        for row in self.0.values::<Row>("former_project", statement::FORMER_LIST, vars).await? {
-            let of = |name: &str| row::project("former_project", name);
-            let (name, into) = (of(&row.name)?, of(&row.into)?);
+        let stored: Vec<Merge> = self.0.select(statement::FORMER_LIST, vars).await?;
+        for Merge { name, into, .. } in stored {
             merges.entry(into).or_default().insert(name);
         }
         // Another home may merge projects at any time.

@@ -8,7 +8,9 @@ use surrealdb::{
 };
 
 use super::{
-    Store, StoreError, model,
+    Store, StoreError,
+    columns::{self, Columns, RawRow, columns},
+    model,
     read::{Vars, take},
     row::{memory_id, memory_record},
     statement::{self, Statement},
@@ -72,6 +74,8 @@ pub struct RevisionExtent {
     /// The newest number.
     pub last: i64,
 }
+
+columns! { RevisionExtent { rows, first, last } }
 
 /// The jobs that need attention.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -147,19 +151,13 @@ impl Integrity<'_> {
 
     /// The extent of each memory's stored revisions.
     pub async fn revision_extents(self) -> Result<BTreeMap<MemoryId, RevisionExtent>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            memory: RecordId,
-            rows: i64,
-            first: i64,
-            last: i64,
-        }
-        let found: Vec<Row> = self.ask_rows(statement::DOCTOR_REVISIONS, Vars::new()).await?;
-        let span = |row: Row| {
-            let Row { memory, rows, first, last } = row;
-            Ok((memory_id("revision", memory)?, RevisionExtent { rows, first, last }))
+        let found: Vec<RawRow> = self.ask_rows(statement::DOCTOR_REVISIONS, Vars::new()).await?;
+        let extent = |row: RawRow| {
+            let mut row = row.columns("revision")?;
+            let memory = columns::take("revision", &mut row, "memory")?;
+            Ok((memory, RevisionExtent::take_from(&mut row, "revision")?))
         };
-        found.into_iter().map(span).collect()
+        found.into_iter().map(extent).collect()
     }
 
     /// Jobs that need attention; a lease that ended before `before` counts as lost.
@@ -184,17 +182,12 @@ impl Integrity<'_> {
 
     /// The contents of a table of vectors.
     pub async fn vectors_in(self, table: &str) -> Result<ModelVectors, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            memory: RecordId,
-            revision: i64,
-        }
         let statement = statement::DOCTOR_VECTORS;
         let mut results = self.ask(statement, bounded().with("table", table)).await?;
         let orphans = Faulty(take(statement.name, &mut results, 0)?);
-        let found: Vec<Row> = take(statement.name, &mut results, 1)?;
-        let newest = |row: Row| Ok((memory_id("vector", row.memory)?, row.revision));
-        let revisions = found.into_iter().map(newest).collect::<Result<_, StoreError>>()?;
+        let found: Vec<RawRow> = take(statement.name, &mut results, 1)?;
+        let newest = |row: RawRow| row.pair("vector", ["memory", "revision"]);
+        let revisions = found.into_iter().map(newest).collect::<Result<_, _>>()?;
         Ok(ModelVectors { orphans, revisions })
     }
 

@@ -8,14 +8,14 @@ use std::fmt;
 mod changes;
 
 pub(super) use changes::JobChanges;
-use surrealdb::types::{Bytes, RecordId, SurrealValue};
+use surrealdb::types::{Object, RecordId, object};
 
 use super::{
     Store, StoreError, StoredModel,
     columns::{RawRow, columns},
     packed,
     read::{Vars, one, take},
-    row::{JobRow, datetime, key, memory_id, memory_record, size, timestamp},
+    row::{datetime, key, memory_id, memory_record},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Project, Scope, Timestamp};
@@ -184,30 +184,16 @@ columns! { ListedJob in "job" { subject: "memory", title: or_default, state, att
 
 columns! { JobCounts in "job" { queued, leased, dead } }
 
-#[derive(SurrealValue)]
-struct PutVector {
-    id: RecordId,
-    packed: RecordId,
-    passage: i64,
-    place: String,
-    embedding: Vec<f64>,
-    numbers: Bytes,
-}
-
-impl JobRow {
-    /// A job that is queued at a moment.
-    pub(super) fn queued(kind: JobKind, subject: &Subject, revision: u32, due_at: Timestamp) -> Self {
-        Self {
-            id: kind.record(subject),
-            memory: subject.record(),
-            revision: i64::from(revision),
-            kind: kind.as_str().to_owned(),
-            state: JobState::Queued.as_str().to_owned(),
-            attempts: 0,
-            due_at: datetime(due_at),
-            queued_at: None,
-            payload: None,
-        }
+/// The row of a job that is queued at a moment.
+fn queued(kind: JobKind, subject: &Subject, revision: u32, due_at: Timestamp) -> Object {
+    object! {
+        id: kind.record(subject),
+        memory: subject.record(),
+        revision: i64::from(revision),
+        kind: kind.as_str().to_owned(),
+        state: JobState::Queued.as_str().to_owned(),
+        attempts: 0_i64,
+        due_at: datetime(due_at),
     }
 }
 
@@ -265,16 +251,16 @@ impl Jobs<'_> {
             let reason = format!("only a memory has vectors, and this job is about {}", job.subject);
             return Err(StoreError::Row { table: "job", reason });
         };
-        let puts: Vec<PutVector> = (0_u32..)
+        let puts: Vec<Object> = (0_u32..)
             .zip(vectors)
             .map(|(passage, vector)| {
                 let place = format!("{memory}-{passage:04}");
-                PutVector {
+                object! {
                     id: RecordId::new(model.table.as_str(), place.as_str()),
                     packed: packed::record(model, &place),
                     passage: i64::from(passage),
-                    place,
-                    embedding: vector.iter().map(|x| f64::from(*x)).collect(),
+                    place: place,
+                    embedding: vector.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>(),
                     numbers: packed::numbers(vector),
                 }
             })
@@ -337,26 +323,21 @@ impl Jobs<'_> {
 
     /// The number of jobs by state.
     pub async fn counts(self) -> Result<JobCounts, StoreError> {
-        let counts = self.0.select::<RawRow, _>("job", statement::JOB_COUNTS, Vars::new()).await?;
+        let counts = self.0.select(statement::JOB_COUNTS, Vars::new()).await?;
         Ok(one(counts).unwrap_or_default())
     }
 
     /// Whether jobs of a kind are under way, and when the next waiting one is due.
     pub async fn ahead(self, kind: JobKind) -> Result<(bool, Option<Timestamp>), StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            leased: bool,
-            next: Option<surrealdb::types::Datetime>,
-        }
         let vars = Vars::new().with("kind", kind.as_str());
-        let row = one(self.0.values::<Row>("job", statement::JOB_WAITING, vars).await?);
-        Ok(row.map_or((false, None), |row| (row.leased, row.next.map(timestamp))))
+        let ahead = self.0.pairs("job", ["leased", "next"], statement::JOB_WAITING, vars).await?;
+        Ok(one(ahead).unwrap_or_default())
     }
 
     /// Jobs in one state, the earliest due first.
     pub async fn in_state(self, state: JobState, limit: usize) -> Result<Vec<ListedJob>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
-        self.0.select::<RawRow, _>("job", statement::JOB_LIST, vars).await
+        self.0.select(statement::JOB_LIST, vars).await
     }
 
     /// The subjects of given-up jobs of a kind, at most `limit`, in no order.
@@ -380,8 +361,8 @@ impl Jobs<'_> {
         revision: u32,
         payload: Option<Payload>,
     ) -> Result<(), StoreError> {
-        let mut row = JobRow::queued(kind, subject, revision, self.0.now());
-        row.payload = payload.map(serde_json::Value::Object);
+        let mut row = queued(kind, subject, revision, self.0.now());
+        row.insert("payload", payload.map(serde_json::Value::Object));
         self.0.execute(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await
     }
 
@@ -391,9 +372,8 @@ impl Jobs<'_> {
             return Ok(());
         }
         let due = self.0.now();
-        let jobs: Vec<JobRow> =
-            subjects.iter().map(|subject| JobRow::queued(kind, subject, 0, due)).collect();
-        self.0.execute(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await
+        let jobs = subjects.iter().map(|subject| queued(kind, subject, 0, due));
+        self.0.execute(statement::JOB_PUT, Vars::new().list("jobs", jobs)).await
     }
 
     /// Makes jobs due that wait for another attempt.
@@ -414,18 +394,11 @@ impl Jobs<'_> {
         after: Option<&MemoryId>,
         limit: usize,
     ) -> Result<(Option<MemoryId>, usize), StoreError> {
-        #[derive(SurrealValue)]
-        struct Page {
-            last: Option<RecordId>,
-            missing: i64,
-        }
         let after = after.map_or_else(|| RecordId::new("memory", ""), memory_record);
         let vars = Vars::new().with("after", after).limit(limit).at("now", self.0.now());
         let mut results = self.0.models().execute(model, statement::JOB_PUT_MISSING, vars).await?;
-        let Some(Page { last: Some(last), missing }) = one(take("job", &mut results, 0)?) else {
-            return Ok((None, 0));
-        };
-        Ok((Some(memory_id("memory", last)?), size(missing)))
+        let page = one(take::<RawRow>("job", &mut results, 0)?);
+        page.map_or(Ok((None, 0)), |page| page.pair("job", ["last", "missing"]))
     }
 }
 

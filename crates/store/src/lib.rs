@@ -112,7 +112,7 @@ pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{LogPositions, PeerLogs, PeerNews, Peers};
 pub use project::{Counts, HealthCounts, ProjectCount, Projects};
 pub use prompt::Prompts;
-pub use read::{Table, Walk};
+pub use read::{PAGE, Table, Walk};
 pub use relation::{Provenance, Relations, StoredRelation};
 pub use revision::Revisions;
 pub use seal::Seals;

@@ -9,14 +9,14 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 pub use ties::{Neighbour, Ties};
 pub use vital::CountedMemory;
 
-use surrealdb::types::{Object, RecordId, SurrealValue, Value};
+use surrealdb::types::{Object, RecordId};
 
 use super::{
     Store, StoreError, Tombstone, Why, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    columns::{RawRow, columns, row_of, with_id},
+    columns::{RawRow, columns, put_next, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{Guarded, memory_id, memory_record, session_record, signed, timestamp, unsigned},
+    row::{memory_record, session_record, signed, unsigned},
     statement::{self, Statement},
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp};
@@ -88,10 +88,8 @@ impl Part for MemoryChanges {
         commit.add(statement::COMMIT_NEW_MEMORIES, "new_memories", &new, |memory| {
             with_id(memory_record(&memory.id), row(memory))
         });
-        commit.add(statement::COMMIT_MEMORIES, "memories", &changed, |memory| Guarded {
-            id: memory_record(&memory.id),
-            expect: signed(memory.version),
-            row: row(memory),
+        commit.add(statement::COMMIT_MEMORIES, "memories", &changed, |memory| {
+            put_next(memory_record(&memory.id), memory.version, row(memory))
         });
         commit.add(statement::COMMIT_PURGED, "purged", &self.purged, memory_record);
         commit.add(statement::COMMIT_TAKEN_BACK, "taken_back", &self.taken_back, memory_record);
@@ -266,7 +264,7 @@ impl<'a> Memories<'a> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.select(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
+        self.0.select(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
     }
 
     /// The same, each memory by its id.
@@ -290,13 +288,7 @@ impl<'a> Memories<'a> {
             // `~` sorts after every character of an id.
             .with("beyond", RecordId::new("memory", format!("{prefix}~")))
             .limit(limit);
-        #[derive(SurrealValue)]
-        struct Named {
-            id: RecordId,
-            title: String,
-        }
-        let named: Vec<Named> = self.0.values("memory", statement::MEMORY_BY_PREFIX, vars).await?;
-        named.into_iter().map(|row| Ok((memory_id("memory", row.id)?, row.title))).collect()
+        self.0.pairs("memory", ["id", "title"], statement::MEMORY_BY_PREFIX, vars).await
     }
 
     /// Live memories of one identity seen since a moment, newest first.
@@ -308,7 +300,7 @@ impl<'a> Memories<'a> {
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("identity", identity).with("trimmed", content.trim());
-        self.select(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
+        self.0.select(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
     }
 
     /// Live memories of a project, in no order.
@@ -328,7 +320,7 @@ impl<'a> Memories<'a> {
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("live", live).limit(limit);
-        self.select(statement::MEMORY_OF_PROJECT, vars).await
+        self.0.select(statement::MEMORY_OF_PROJECT, vars).await
     }
 
     /// The live memories of a scope made before a moment, nearest first.
@@ -359,7 +351,7 @@ impl<'a> Memories<'a> {
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", scope.project_name()).at("at", at).limit(limit);
-        self.select(statement, vars).await
+        self.0.select(statement, vars).await
     }
 
     /// The live memories that a session wrote after a moment, nearest first, with the moment of their writing.
@@ -401,9 +393,9 @@ impl<'a> Memories<'a> {
         Ok(found)
     }
 
-    /// All memories in order of id, deleted ones included, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Memory> {
-        Walk::over::<RawRow>(self.0, "memory", limit)
+    /// All memories in order of id, deleted ones included.
+    pub fn walk(self) -> Walk<'a, Memory> {
+        Walk::over(self.0)
     }
 
     /// A live memory that a session wrote and that has this content.
@@ -413,27 +405,13 @@ impl<'a> Memories<'a> {
         content: &str,
     ) -> Result<Option<Memory>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).with("content", content);
-        Ok(one(self.select(statement::MEMORY_WITH_CONTENT, vars).await?))
-    }
-
-    pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
-        self.0.select::<RawRow, _>("memory", statement, vars).await
+        Ok(one(self.0.select(statement::MEMORY_WITH_CONTENT, vars).await?))
     }
 }
 
 /// The memories at the starts of edges, with the moments of the edges.
-pub(super) fn moments(edges: Vec<Value>) -> Result<Vec<(MemoryId, Timestamp)>, StoreError> {
-    #[derive(SurrealValue)]
-    struct Written {
-        memory: RecordId,
-        at: surrealdb::types::Datetime,
-    }
-    let read = |edge| {
-        let edge = Written::from_value(edge)
-            .map_err(|error| StoreError::Row { table: "CREATED_IN", reason: error.to_string() })?;
-        Ok((memory_id("CREATED_IN", edge.memory)?, timestamp(edge.at)))
-    };
-    edges.into_iter().map(read).collect()
+pub(super) fn moments(edges: Vec<RawRow>) -> Result<Vec<(MemoryId, Timestamp)>, StoreError> {
+    edges.into_iter().map(|edge| edge.pair("CREATED_IN", ["memory", "at"])).collect()
 }
 
 #[cfg(test)]

@@ -8,23 +8,25 @@ use surrealdb::{
 
 use super::{
     Engine, Store, StoreError,
+    columns::{Columns, RawRow, Row, columns, put, row_of},
     read::{Vars, take},
-    row::{datetime, signed, size},
     statement::{self, Statement},
 };
+use cerebro_core::named;
 
 /// The prefix of the tables of vectors.
 pub(super) const PREFIX: &str = "vector_";
 /// Longest part of a model's name in its table's name.
 const SLUG_CHARS_MAX: usize = 40;
 
-/// Whether searches use a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModelState {
-    /// Searches use it.
-    Active,
-    /// Its vectors are not complete yet.
-    Building,
+named! {
+    /// Whether searches use a model.
+    pub enum ModelState {
+        /// Searches use it.
+        Active = "active",
+        /// Its vectors are not complete yet.
+        Building = "building",
+    }
 }
 
 /// A model whose vectors the store holds.
@@ -38,15 +40,6 @@ pub struct StoredModel {
     pub table: String,
     /// Whether searches use it yet.
     pub state: ModelState,
-}
-
-#[derive(SurrealValue)]
-struct ModelRow {
-    name: String,
-    dimension: i64,
-    table: String,
-    state: String,
-    at: surrealdb::types::Datetime,
 }
 
 /// The name of a model's table: the readable part of the model's name, and a part of a digest, because the readable
@@ -65,19 +58,20 @@ fn table_of(model: &str) -> String {
 /// name goes into statements.
 pub(super) async fn models(engine: &Engine) -> Result<Vec<Result<StoredModel, StoreError>>, StoreError> {
     let mut results = engine.run(statement::MODEL_LIST, Variables::new()).await?;
-    let rows: Vec<ModelRow> = take("model", &mut results, 0)?;
-    Ok(rows.into_iter().map(StoredModel::try_from).collect())
+    let rows: Vec<RawRow> = take("model", &mut results, 0)?;
+    Ok(rows.into_iter().map(StoredModel::from_row).collect())
 }
 
-impl TryFrom<ModelRow> for StoredModel {
-    type Error = StoreError;
+columns! { StoredModel { name, dimension, table, state } }
 
-    fn try_from(row: ModelRow) -> Result<Self, StoreError> {
-        let state = if row.state == "active" { ModelState::Active } else { ModelState::Building };
-        let model = Self::new(&row.name, size(row.dimension), state);
-        if model.table != row.table {
-            let reason =
-                format!("`{}` names the table `{}`, its own is `{}`", row.name, row.table, model.table);
+impl Row for StoredModel {
+    const TABLE: &'static str = "model";
+
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
+        let model = Self::take_from(&mut row.columns(Self::TABLE)?, Self::TABLE)?;
+        let own = table_of(&model.name);
+        if model.table != own {
+            let reason = format!("`{}` names the table `{}`, its own is `{own}`", model.name, model.table);
             return Err(StoreError::Row { table: "model", reason });
         }
         Ok(model)
@@ -131,14 +125,8 @@ impl Models<'_> {
     /// Makes the table of a model and records the model.
     pub async fn add(self, model: &StoredModel) -> Result<(), StoreError> {
         self.execute(model, statement::VECTOR_TABLE, Vars::new()).await?;
-        let state = if model.state == ModelState::Active { "active" } else { "building" };
-        let row = ModelRow {
-            name: model.name.clone(),
-            dimension: signed(model.dimension as u64),
-            table: model.table.clone(),
-            state: state.to_owned(),
-            at: datetime(self.0.now()),
-        };
+        let mut row = row_of(model);
+        put(&mut row, "at", &self.0.now());
         let vars = Vars::new().with("id", model.record()).with("row", row);
         self.0.execute(statement::MODEL_PUT, vars).await
     }

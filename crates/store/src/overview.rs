@@ -73,9 +73,9 @@ impl Lists {
         Ok(Self { table, lists: take::<Value>(table, &mut results, 0)?.into_iter() })
     }
 
-    fn next(&mut self) -> Result<Vec<Value>, StoreError> {
+    fn next(&mut self) -> Result<Vec<RawRow>, StoreError> {
         match self.lists.next() {
-            Some(Value::Array(rows)) => Ok(rows.into_iter().collect()),
+            Some(Value::Array(rows)) => Ok(rows.into_iter().map(RawRow).collect()),
             other => {
                 let reason = format!("a list was expected and not {other:?}");
                 Err(StoreError::Row { table: self.table, reason })
@@ -100,7 +100,7 @@ impl Sessions<'_> {
             .count("after", after);
         let mut lists = Lists::read(self.0, "CREATED_IN", statement::SESSION_AROUND, vars).await?;
         let (earlier, later) = (lists.next()?, lists.next()?);
-        let memories = parse::<RawRow, Memory>("memory", lists.next()?)?;
+        let memories: Vec<Memory> = parse(lists.next()?)?;
         let memories: BTreeMap<MemoryId, Memory> =
             memories.into_iter().map(|memory| (memory.id, memory)).collect();
         let mut sides = [Side::default(), Side::default()];
@@ -116,7 +116,7 @@ impl Sessions<'_> {
                 // Deleted memories took up part of the limit.
                 side.written = self.0.memories().written(statement, session, at, limit).await?;
             }
-            side.prompts = parse::<RawRow, _>("prompt", lists.next()?)?;
+            side.prompts = parse(lists.next()?)?;
         }
         let [before, after] = sides;
         Ok((before, after))
@@ -141,14 +141,12 @@ impl Projects<'_> {
             .count("pinned", limits.pinned)
             .limit(limits.recent);
         let mut lists = Lists::read(self.0, "memory", statement::PROJECT_OVERVIEW, vars).await?;
-        let sessions = parse::<RawRow, _>("session", lists.next()?)?;
-        let mut memories = || -> Result<Vec<Memory>, StoreError> {
-            let rows = [lists.next()?, lists.next()?].concat();
-            parse::<RawRow, _>("memory", rows)
-        };
+        let sessions = parse(lists.next()?)?;
+        let mut memories =
+            || -> Result<Vec<Memory>, StoreError> { parse([lists.next()?, lists.next()?].concat()) };
         let (pinned, recent) = (memories()?, memories()?);
-        let prompts = parse::<RawRow, _>("prompt", lists.next()?)?;
-        let open = parse::<RawRow, _>("memory", lists.next()?)?;
+        let prompts = parse(lists.next()?)?;
+        let open = parse(lists.next()?)?;
         Ok(Overview { sessions, pinned, recent, prompts, open })
     }
 }

@@ -4,15 +4,15 @@
 //! The rows are derived. They change in the transactions that change the vectors. A reader compares the number of a
 //! project's rows with [`Vectors::count`]: a store of an older program has none yet.
 
-use surrealdb::types::{Bytes, RecordId, SurrealValue, Value};
+use surrealdb::types::{Bytes, RecordId, Value};
 
 use super::{
     StoreError,
+    columns::{row_of, stored, with_id},
     model::StoredModel,
     read::Vars,
-    row::memory_record,
     statement,
-    vector::{PlaceRow, StoredVector, Vectors},
+    vector::{StoredVector, Vectors},
 };
 use cerebro_core::domain::Scope;
 
@@ -31,7 +31,17 @@ pub(super) fn numbers(vector: &[f32]) -> Bytes {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>().into()
 }
 
-pub(super) fn vector(numbers: &[u8]) -> Vec<f32> {
+/// The vector that a column has, as one value or as an array.
+pub(super) fn vector_in(table: &'static str, column: Value) -> Result<Vec<f32>, StoreError> {
+    if let Value::Bytes(numbers) = &column {
+        return Ok(vector(numbers));
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "they were made of such")]
+    let narrow = |number: f64| number as f32;
+    Ok(stored::<Vec<f64>>(table, column)?.into_iter().map(narrow).collect())
+}
+
+fn vector(numbers: &[u8]) -> Vec<f32> {
     let (numbers, _) = numbers.as_chunks::<WIDTH>();
     numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }
@@ -45,19 +55,12 @@ impl Vectors<'_> {
         after: &str,
         limit: usize,
     ) -> Result<Vec<StoredVector>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            #[surreal(flatten)]
-            place: PlaceRow,
-            numbers: Bytes,
-        }
         let vars = Vars::new()
             .with("table", model.table.as_str())
             .with("project", scope.project_name())
             .with("after", after)
             .limit(limit);
-        let rows: Vec<Row> = self.0.values("packed", statement::PACKED_PAGE, vars).await?;
-        rows.into_iter().map(|row| row.place.read("packed", vector(&row.numbers))).collect()
+        self.0.select(statement::PACKED_PAGE, vars).await
     }
 
     /// Packs the vectors of a scope again; the argument has all of them. A vector that was changed or removed
@@ -68,33 +71,19 @@ impl Vectors<'_> {
         scope: &Scope,
         vectors: &[StoredVector],
     ) -> Result<(), StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            id: RecordId,
-            vector: RecordId,
-            #[surreal(flatten)]
-            place: PlaceRow,
-            numbers: Bytes,
-        }
         self.0.check_space()?;
         let of = || Vars::new().with("table", model.table.as_str()).with("project", scope.project_name());
         self.0.execute(statement::PACKED_CLEAR, of()).await?;
         for part in vectors.chunks(PUT_MAX) {
-            let row = |one: &StoredVector| Row {
-                id: record(model, &one.place),
-                vector: RecordId::new(model.table.as_str(), one.place.as_str()),
-                place: PlaceRow {
-                    place: one.place.clone(),
-                    memory: memory_record(&one.memory),
-                    revision: i64::from(one.revision),
-                    passage: i64::from(one.passage),
-                },
-                numbers: numbers(&one.embedding),
+            let row = |one: &StoredVector| {
+                let mut row = with_id(record(model, &one.place), row_of(one));
+                row.insert("vector", RecordId::new(model.table.as_str(), one.place.as_str()));
+                row
             };
-            let rows: Vec<Row> = part.iter().map(row).collect();
+            let vars = of().list("rows", part.iter().map(row));
             // The lock is taken for each part, because a delete waits for it.
             let _order = self.0.vectors.lock().await;
-            self.0.execute(statement::PACKED_PUT, of().with("rows", rows)).await?;
+            self.0.execute(statement::PACKED_PUT, vars).await?;
         }
         Ok(())
     }

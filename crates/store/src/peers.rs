@@ -13,7 +13,6 @@ use surrealdb::types::{RecordId, SurrealValue, Variables};
 
 use super::{
     Committed, EngineError, Store, StoreError,
-    columns::RawRow,
     event::last_of,
     read::{Vars, one, take},
     row::{parse, signed},
@@ -194,7 +193,7 @@ impl Peers<'_> {
         self.note_homes(logs, take("writer", &mut results, 0)?);
         let mut news: Vec<Vec<Event>> = Vec::new();
         for at in 0..asked.len() {
-            let events = parse::<RawRow, Event>("event", take("event", &mut results, at + 1)?)?;
+            let events: Vec<Event> = parse(take("event", &mut results, at + 1)?)?;
             if !events.is_empty() {
                 news.push(events);
             }

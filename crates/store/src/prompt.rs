@@ -3,10 +3,10 @@
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{RawRow, columns, put_row},
+    columns::{columns, put_row},
     read::{Vars, Walk, one},
     row::{prompt_record, session_record},
-    statement::{self, Statement},
+    statement,
 };
 use cerebro_core::domain::{EventKind, HistoryTombstone, Project, Prompt, PromptId, SessionId, Timestamp};
 
@@ -74,7 +74,7 @@ noun! {
 impl<'a> Prompts<'a> {
     pub async fn by_id(self, id: &PromptId) -> Result<Option<Prompt>, StoreError> {
         let vars = Vars::new().with("ids", vec![prompt_record(id)]);
-        Ok(one(self.select(statement::PROMPT_GET, vars).await?))
+        Ok(one(self.0.select(statement::PROMPT_GET, vars).await?))
     }
 
     /// The prompts of a project (of all, when `None`) given last before a moment, newest first.
@@ -87,7 +87,7 @@ impl<'a> Prompts<'a> {
         let vars = Vars::new().at("before", before).limit(limit);
         let (statement, vars) =
             vars.about(project, statement::PROMPT_LATEST, statement::PROMPT_LATEST_EVERYWHERE);
-        self.select(statement, vars).await
+        self.0.select(statement, vars).await
     }
 
     /// The prompts of a session given after a moment, oldest first.
@@ -98,7 +98,7 @@ impl<'a> Prompts<'a> {
         limit: usize,
     ) -> Result<Vec<Prompt>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).at("at", after).limit(limit);
-        self.select(statement::PROMPT_SESSION_SINCE, vars).await
+        self.0.select(statement::PROMPT_SESSION_SINCE, vars).await
     }
 
     /// The prompts of a project given after a moment, oldest first.
@@ -109,7 +109,7 @@ impl<'a> Prompts<'a> {
         limit: usize,
     ) -> Result<Vec<Prompt>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
-        self.select(statement::PROMPT_SINCE, vars).await
+        self.0.select(statement::PROMPT_SINCE, vars).await
     }
 
     /// A prompt of a session with this content, given since a moment.
@@ -120,7 +120,7 @@ impl<'a> Prompts<'a> {
         since: Timestamp,
     ) -> Result<Option<Prompt>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).with("content", content);
-        Ok(one(self.select(statement::PROMPT_SAME, vars.at("since", since)).await?))
+        Ok(one(self.0.select(statement::PROMPT_SAME, vars.at("since", since)).await?))
     }
 
     /// The prompts that contain a text, at most `limit`. It walks all prompts.
@@ -130,12 +130,8 @@ impl<'a> Prompts<'a> {
         Ok(found.iter().filter_map(|id| PromptId::parse(id).ok()).collect())
     }
 
-    /// All prompts in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Prompt> {
-        Walk::over::<RawRow>(self.0, "prompt", limit)
-    }
-
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Prompt>, StoreError> {
-        self.0.select::<RawRow, _>("prompt", statement, vars).await
+    /// All prompts in order of id.
+    pub fn walk(self) -> Walk<'a, Prompt> {
+        Walk::over(self.0)
     }
 }

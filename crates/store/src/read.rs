@@ -4,11 +4,12 @@ use std::{future::Future, pin::Pin};
 
 use surrealdb::{
     IndexedResults,
-    types::{RecordId, RecordIdKey, SurrealValue, Value, Variables},
+    types::{RecordId, SurrealValue, Value, Variables},
 };
 
 use super::{
     Store, StoreError,
+    columns::{Column, RawRow, Row, stored},
     row::{datetime, parse},
     statement::{self, Statement},
 };
@@ -96,17 +97,6 @@ impl Vars {
     }
 }
 
-fn rows(table: &'static str, results: &mut IndexedResults, index: usize) -> Result<Vec<Value>, StoreError> {
-    results.take::<Vec<Value>>(index).map_err(|error| StoreError::Row { table, reason: error.to_string() })
-}
-
-fn row_key(row: &Value) -> Option<String> {
-    let Value::Object(fields) = row else { return None };
-    let Some(Value::RecordId(id)) = fields.get("id") else { return None };
-    let RecordIdKey::String(key) = &id.key else { return None };
-    Some(key.clone())
-}
-
 pub(super) fn one<T>(items: Vec<T>) -> Option<T> {
     items.into_iter().next()
 }
@@ -133,17 +123,24 @@ impl Store {
     }
 
     /// The rows that a statement returns, decoded.
-    pub(super) async fn select<R, D>(
+    pub(super) async fn select<T: Row>(
         &self,
-        table: &'static str,
         statement: Statement,
         vars: Vars,
-    ) -> Result<Vec<D>, StoreError>
-    where
-        R: SurrealValue,
-        D: TryFrom<R, Error = StoreError>,
-    {
-        parse::<R, D>(table, self.values(table, statement, vars).await?)
+    ) -> Result<Vec<T>, StoreError> {
+        parse(self.values(T::TABLE, statement, vars).await?)
+    }
+
+    /// Two columns of the rows that a statement returns.
+    pub(super) async fn pairs<A: Column, B: Column>(
+        &self,
+        table: &'static str,
+        columns: [&str; 2],
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<Vec<(A, B)>, StoreError> {
+        let rows: Vec<RawRow> = self.values(table, statement, vars).await?;
+        rows.into_iter().map(|row| row.pair(table, columns)).collect()
     }
 
     /// The keys of a table that begin with a prefix.
@@ -162,22 +159,17 @@ impl Store {
     }
 
     /// A page of a table in order of id: the rows after an id that need not exist.
-    pub(super) async fn page<R, D>(
+    pub(super) async fn page<T: Row>(
         &self,
         table: &'static str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Page<D>, StoreError>
-    where
-        R: SurrealValue,
-        D: TryFrom<R, Error = StoreError>,
-    {
+    ) -> Result<Page<T>, StoreError> {
         // No id is empty, so every id comes after it.
         let after = RecordId::new(table, after.unwrap_or_default());
         let vars = Vars::new().with("table", table).with("after", after).limit(limit);
-        let rows: Vec<Value> = self.values(table, statement::TABLE_PAGE, vars).await?;
-        let keys: Vec<String> = rows.iter().map(|row| row_key(row).unwrap_or_default()).collect();
-        Ok(keys.into_iter().zip(parse::<R, D>(table, rows)?).collect())
+        let rows: Vec<RawRow> = self.values(table, statement::TABLE_PAGE, vars).await?;
+        rows.into_iter().map(|row| Ok((row.key().unwrap_or_default(), T::from_row(row)?))).collect()
     }
 }
 
@@ -187,19 +179,19 @@ pub(super) fn take<T: SurrealValue>(
     results: &mut IndexedResults,
     index: usize,
 ) -> Result<Vec<T>, StoreError> {
-    rows(table, results, index)?
-        .into_iter()
-        .map(|value| {
-            T::from_value(value).map_err(|error| StoreError::Row { table, reason: error.to_string() })
-        })
-        .collect()
+    let rows = results
+        .take::<Vec<Value>>(index)
+        .map_err(|error| StoreError::Row { table, reason: error.to_string() })?;
+    rows.into_iter().map(|value| stored(table, value)).collect()
 }
 
-/// All rows of a table in order of id, a page at a time. Rows that are written meanwhile may be missed. Or one page of them.
+/// How many rows a walk reads at once.
+pub const PAGE: usize = 200;
+
+/// All rows of a table in order of id, [`PAGE`] at a time. Rows that are written meanwhile may be missed. Or one page of them.
 pub struct Walk<'a, T> {
     store: &'a Store,
     table: &'static str,
-    limit: usize,
     read: ReadPage<T>,
     /// The id of the last row so far.
     after: Option<String>,
@@ -211,16 +203,23 @@ type ReadPage<T> = for<'s> fn(&'s Store, &'static str, Option<String>, usize) ->
 type PageFuture<'s, T> = Pin<Box<dyn Future<Output = Result<Page<T>, StoreError>> + Send + 's>>;
 
 impl<'a, T> Walk<'a, T> {
-    /// Begins at the first row; a page has at most `limit`.
-    pub(super) fn over<R>(store: &'a Store, table: &'static str, limit: usize) -> Self
+    /// Begins at the first row of the type's table.
+    pub(super) fn over(store: &'a Store) -> Self
     where
-        R: SurrealValue + 'static,
-        T: TryFrom<R, Error = StoreError> + 'static,
+        T: Row + 'static,
+    {
+        Self::of(store, T::TABLE)
+    }
+
+    /// Begins at the first row of a table.
+    pub(super) fn of(store: &'a Store, table: &'static str) -> Self
+    where
+        T: Row + 'static,
     {
         let read: ReadPage<T> = |store, table, after, limit| {
-            Box::pin(async move { store.page::<R, T>(table, after.as_deref(), limit).await })
+            Box::pin(async move { store.page::<T>(table, after.as_deref(), limit).await })
         };
-        Self { store, table, limit, read, after: None, is_over: false }
+        Self { store, table, read, after: None, is_over: false }
     }
 
     /// The next page; `None` after the last row.
@@ -228,15 +227,15 @@ impl<'a, T> Walk<'a, T> {
         if self.is_over {
             return Ok(None);
         }
-        let page = self.page(self.after.as_deref()).await?;
-        self.is_over = page.len() < self.limit;
+        let page = self.page(self.after.as_deref(), PAGE).await?;
+        self.is_over = page.len() < PAGE;
         self.after = page.last().map(|(key, _)| key.clone());
         let rows: Vec<T> = page.into_iter().map(|(_, row)| row).collect();
         Ok((!rows.is_empty()).then_some(rows))
     }
 
-    /// The page after an id, or the first one: each row with its id.
-    pub async fn page(&self, after: Option<&str>) -> Result<Page<T>, StoreError> {
-        (self.read)(self.store, self.table, after.map(str::to_owned), self.limit).await
+    /// The page of at most `limit` rows after an id, or the first one: each row with its id.
+    pub async fn page(&self, after: Option<&str>, limit: usize) -> Result<Page<T>, StoreError> {
+        (self.read)(self.store, self.table, after.map(str::to_owned), limit).await
     }
 }

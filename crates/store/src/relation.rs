@@ -4,7 +4,7 @@ use surrealdb::types::RecordId;
 
 use super::{
     Store, StoreError,
-    columns::{RawRow, columns, put, row_of, with_id},
+    columns::{columns, put, row_of, with_id},
     read::{Vars, Walk, one},
     row::memory_record,
     statement,
@@ -91,9 +91,9 @@ impl<'a> Relations<'a> {
         Ok(put.unwrap_or(false))
     }
 
-    /// All relations in order of key, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, StoredRelation> {
-        Walk::over::<RawRow>(self.0, TABLE, limit)
+    /// All relations in order of key.
+    pub fn walk(self) -> Walk<'a, StoredRelation> {
+        Walk::over(self.0)
     }
 
     /// The relations that start or end at any of the memories, the strongest first.
@@ -102,14 +102,14 @@ impl<'a> Relations<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(memory_record)).limit(limit);
-        self.0.select::<RawRow, _>(TABLE, statement::RELATION_LIST, vars).await
+        self.0.select(statement::RELATION_LIST, vars).await
     }
 
     /// All claims that speak against a memory.
     pub async fn claims(self, limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
         let kinds = [RelationKind::Supersedes, RelationKind::Contradicts].map(RelationKind::as_str);
         let vars = Vars::new().with("kinds", kinds.map(str::to_owned).to_vec()).limit(limit);
-        self.0.select::<RawRow, _>(TABLE, statement::RELATION_CLAIMS, vars).await
+        self.0.select(statement::RELATION_CLAIMS, vars).await
     }
 
     /// The relations of some kinds between live memories with at least this weight whose pair nobody has settled,
@@ -122,7 +122,7 @@ impl<'a> Relations<'a> {
     ) -> Result<Vec<StoredRelation>, StoreError> {
         let kinds: Vec<String> = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
         let vars = Vars::new().with("kinds", kinds).with("least", least).limit(limit);
-        self.0.select::<RawRow, _>(TABLE, statement::RELATION_PAIRS, vars).await
+        self.0.select(statement::RELATION_PAIRS, vars).await
     }
 
     /// Records that a person lets two memories stand, each in the revision that the person read. It holds until one

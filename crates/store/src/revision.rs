@@ -1,12 +1,12 @@
 //! Earlier revisions of memories.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Datetime, RecordId, object};
 
 use super::{
     Store, StoreError, Write,
     anchor::anchor_record,
     changes::{CommitScript, NewEvent, Part},
-    columns::{RawRow, columns, row_of, with_id},
+    columns::{columns, row_of, with_id},
     read::{Vars, Walk, one},
     row::{memory_record, timestamp},
     statement,
@@ -28,33 +28,17 @@ pub(super) struct RevisionChanges {
     pub anchored: Vec<(MemoryId, u32, u32)>,
 }
 
-#[derive(SurrealValue)]
-struct Trim {
-    memory: RecordId,
-    upto: i64,
-}
-
-#[derive(SurrealValue)]
-struct Kept {
-    anchor: RecordId,
-    before: i64,
-    after: i64,
-}
-
 impl Part for RevisionChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        commit.add(statement::COMMIT_TRIMMED, "trimmed", &self.trimmed, |(memory, upto)| Trim {
-            memory: memory_record(memory),
-            upto: i64::from(*upto),
+        commit.add(statement::COMMIT_TRIMMED, "trimmed", &self.trimmed, |(memory, upto)| {
+            object! { memory: memory_record(memory), upto: i64::from(*upto) }
         });
         commit.add(statement::COMMIT_REVISIONS, "revisions", &self.put, |old| {
             let id = RecordId::new("revision", format!("{}-{}", old.memory, old.revision));
             with_id(id, row_of(old))
         });
-        commit.add(statement::COMMIT_ANCHORED, "anchored", &self.anchored, |(memory, before, after)| Kept {
-            anchor: anchor_record(memory),
-            before: i64::from(*before),
-            after: i64::from(*after),
+        commit.add(statement::COMMIT_ANCHORED, "anchored", &self.anchored, |(memory, before, after)| {
+            object! { anchor: anchor_record(memory), before: i64::from(*before), after: i64::from(*after) }
         });
     }
 }
@@ -98,12 +82,12 @@ impl<'a> Revisions<'a> {
     ) -> Result<Vec<Revision>, StoreError> {
         let vars =
             Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
-        self.0.select::<RawRow, _>("revision", statement::REVISION_LIST, vars).await
+        self.0.select(statement::REVISION_LIST, vars).await
     }
 
-    /// All revisions in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Revision> {
-        Walk::over::<RawRow>(self.0, "revision", limit)
+    /// All revisions in order of id.
+    pub fn walk(self) -> Walk<'a, Revision> {
+        Walk::over(self.0)
     }
 
     /// When earlier texts of memories were written, from a moment on, in no order.

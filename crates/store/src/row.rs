@@ -1,9 +1,12 @@
 //! Conversions that the rows of all tables share: ids, moments, counts and names, from and to
 //! [`cerebro_core::domain`].
 
-use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue, Value};
+use surrealdb::types::{Datetime, RecordId, RecordIdKey};
 
-use super::StoreError;
+use super::{
+    StoreError,
+    columns::{RawRow, Row},
+};
 use cerebro_core::domain::{
     MemoryId, Project, PromptId, SessionId, Timestamp,
     limits::{MOMENT_MAX, MOMENT_MIN},
@@ -91,45 +94,7 @@ pub(super) fn small(count: i64) -> u32 {
     u32::try_from(count.max(0)).unwrap_or(u32::MAX)
 }
 
-/// A row to write: its id beside its fields.
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct Put<R: SurrealValue> {
-    pub id: RecordId,
-    pub row: R,
-}
-
-/// A row that several writers may change, with the version that this writer read.
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct Guarded<R: SurrealValue> {
-    pub id: RecordId,
-    pub expect: i64,
-    pub row: R,
-}
-
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct JobRow {
-    pub id: RecordId,
-    pub memory: RecordId,
-    pub revision: i64,
-    pub kind: String,
-    pub state: String,
-    pub attempts: i64,
-    pub due_at: Datetime,
-    pub queued_at: Option<Datetime>,
-    pub payload: Option<serde_json::Value>,
-}
-
-/// Parses every row, or names the table of the malformed one.
-pub(super) fn parse<R, D>(table: &'static str, rows: Vec<Value>) -> Result<Vec<D>, StoreError>
-where
-    R: SurrealValue,
-    D: TryFrom<R, Error = StoreError>,
-{
-    rows.into_iter()
-        .map(|value| {
-            let row =
-                R::from_value(value).map_err(|error| StoreError::Row { table, reason: error.to_string() })?;
-            D::try_from(row)
-        })
-        .collect()
+/// Reads every row.
+pub(super) fn parse<T: Row>(rows: Vec<RawRow>) -> Result<Vec<T>, StoreError> {
+    rows.into_iter().map(T::from_row).collect()
 }

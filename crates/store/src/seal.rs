@@ -1,13 +1,14 @@
 //! Seals of the journal: queries and changes.
 
-use cerebro_ledger::seal::Seal;
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use cerebro_ledger::seal::{Seal, unhex_signature};
+use surrealdb::types::RecordId;
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
+    columns::{columns, put, row_of, with_id},
     read::Vars,
-    row::{datetime, signed, unsigned},
+    row::signed,
     statement,
     work::StoredWork,
 };
@@ -16,36 +17,11 @@ use cerebro_core::text;
 
 const SEAL: &str = "seal";
 
-#[derive(Debug, Clone, SurrealValue)]
-struct SealRow {
-    origin: String,
-    number: i64,
-    leaves: Vec<String>,
-    size: i64,
-    root: String,
-    epoch: i64,
-    next: Option<String>,
-    signature: String,
-    at: Datetime,
-    id: RecordId,
-}
-
-impl TryFrom<SealRow> for Seal {
-    type Error = StoreError;
-
-    /// Text that is not hex was not written by us: no signature is valid over it.
-    fn try_from(row: SealRow) -> Result<Self, StoreError> {
-        let bytes = |hex: &str| cerebro_ledger::seal::unhex(hex).unwrap_or_default();
-        Ok(Self {
-            origin: row.origin,
-            number: unsigned(row.number),
-            leaves: row.leaves,
-            size: unsigned(row.size),
-            root: bytes(&row.root),
-            epoch: unsigned(row.epoch),
-            next: row.next.map(|key| bytes(&key)),
-            signature: cerebro_ledger::seal::unhex_signature(&row.signature).unwrap_or_default(),
-        })
+columns! {
+    Seal in "seal" {
+        origin, number, leaves, size, root, epoch, next,
+        // Text that is not hex was not written by us: it is no valid signature.
+        signature: by(|bytes| text::hex(bytes), |hex: String| unhex_signature(&hex).unwrap_or_default()),
     }
 }
 
@@ -57,18 +33,12 @@ pub(super) struct SealChanges {
 
 impl Part for SealChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        let at = datetime(commit.at);
-        commit.add(statement::COMMIT_SEALS, "seals", &self.added, |seal| SealRow {
-            id: RecordId::new(SEAL, format!("{}-{:08}", seal.origin.replace('/', "-"), seal.number)),
-            origin: seal.origin.clone(),
-            number: signed(seal.number),
-            leaves: seal.leaves.clone(),
-            size: signed(seal.size),
-            root: text::hex(&seal.root),
-            epoch: signed(seal.epoch),
-            next: seal.next.map(|key| text::hex(&key)),
-            signature: text::hex(&seal.signature),
-            at,
+        let at = commit.at;
+        commit.add(statement::COMMIT_SEALS, "seals", &self.added, |seal| {
+            let id = RecordId::new(SEAL, format!("{}-{:08}", seal.origin.replace('/', "-"), seal.number));
+            let mut row = row_of(seal);
+            put(&mut row, "at", &at);
+            with_id(id, row)
         });
     }
 }
@@ -96,6 +66,6 @@ impl Seals<'_> {
     /// The seals of a journal from a number on, in order.
     pub async fn of_journal(self, origin: &str, from: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
         let vars = Vars::new().with("origin", origin).with("after", signed(from) - 1).limit(limit);
-        self.0.select::<SealRow, _>(SEAL, statement::SEAL_AFTER, vars).await
+        self.0.select(statement::SEAL_AFTER, vars).await
     }
 }

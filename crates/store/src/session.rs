@@ -5,10 +5,10 @@ use surrealdb::types::Object;
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
-    columns::{RawRow, columns, row_of, with_id},
+    columns::{columns, put_next, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{Guarded, memory_record, session_record, signed, unsigned},
-    statement::{self, Statement},
+    row::{memory_record, session_record, signed, unsigned},
+    statement,
 };
 use cerebro_core::domain::{EventKind, MemoryId, Project, Session, SessionId, Timestamp};
 
@@ -43,10 +43,8 @@ impl Part for SessionChanges {
         commit.add(statement::COMMIT_NEW_SESSIONS, "new_sessions", &begun, |session| {
             with_id(session_record(&session.id), row(session))
         });
-        commit.add(statement::COMMIT_SESSIONS, "sessions", &gone_on, |session| Guarded {
-            id: session_record(&session.id),
-            expect: signed(session.version),
-            row: row(session),
+        commit.add(statement::COMMIT_SESSIONS, "sessions", &gone_on, |session| {
+            put_next(session_record(&session.id), session.version, row(session))
         });
     }
 }
@@ -131,7 +129,7 @@ impl<'a> Sessions<'a> {
 
     /// Several sessions, in no order.
     pub async fn by_ids(self, ids: &[SessionId]) -> Result<Vec<Session>, StoreError> {
-        self.select(statement::SESSION_GET, Vars::new().list("ids", ids.iter().map(session_record))).await
+        self.0.select(statement::SESSION_GET, Vars::new().list("ids", ids.iter().map(session_record))).await
     }
 
     /// The sessions of a project (of all, when `None`) begun last before a moment, newest first. Of those that began at that
@@ -146,13 +144,13 @@ impl<'a> Sessions<'a> {
         let vars = Vars::new().at("before", before).with("after", after.map(session_record)).limit(limit);
         let (statement, vars) =
             vars.about(project, statement::SESSION_LATEST, statement::SESSION_LATEST_EVERYWHERE);
-        self.select(statement, vars).await
+        self.0.select(statement, vars).await
     }
 
     /// Sessions that have not ended, except those of some other homes.
     pub async fn live(self, others: &[String], limit: usize) -> Result<Vec<Session>, StoreError> {
         let vars = Vars::new().with("others", others.to_vec()).limit(limit);
-        self.select(statement::SESSION_LIVE, vars).await
+        self.0.select(statement::SESSION_LIVE, vars).await
     }
 
     /// The sessions of a project begun after a moment, oldest first.
@@ -163,12 +161,12 @@ impl<'a> Sessions<'a> {
         limit: usize,
     ) -> Result<Vec<Session>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
-        self.select(statement::SESSION_SINCE, vars).await
+        self.0.select(statement::SESSION_SINCE, vars).await
     }
 
-    /// All sessions in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Session> {
-        Walk::over::<RawRow>(self.0, "session", limit)
+    /// All sessions in order of id.
+    pub fn walk(self) -> Walk<'a, Session> {
+        Walk::over(self.0)
     }
 
     /// The sessions that wrote a memory and have this summary, or none.
@@ -179,10 +177,6 @@ impl<'a> Sessions<'a> {
     ) -> Result<Vec<Session>, StoreError> {
         let vars =
             Vars::new().with("memory", memory_record(memory)).with("summary", summary.map(str::to_owned));
-        self.select(statement::SESSION_WITH_SUMMARY, vars).await
-    }
-
-    pub(super) async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Session>, StoreError> {
-        self.0.select::<RawRow, _>("session", statement, vars).await
+        self.0.select(statement::SESSION_WITH_SUMMARY, vars).await
     }
 }

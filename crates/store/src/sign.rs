@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{RecordId, object};
 
 use super::{
     Store, StoreError,
+    columns::{RawRow, take},
     read::Vars,
-    row::{datetime, memory_id, memory_record, session_record, signed, unsigned},
+    row::{datetime, memory_record, session_record, signed},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Project, SessionId};
@@ -22,15 +23,7 @@ const SESSION_BYTES: usize = 12;
 /// The number of signs per source.
 pub type FeedbackCounts = BTreeMap<Source, u64>;
 
-#[derive(SurrealValue)]
-struct Row {
-    id: RecordId,
-    memory: RecordId,
-    session: RecordId,
-    source: String,
-    rank: i64,
-    at: Datetime,
-}
+const TABLE: &str = "feedback";
 
 noun! {
     /// The signs that memories were useful or not.
@@ -45,50 +38,41 @@ impl Signs<'_> {
     pub async fn put(self, session: &SessionId, signs: &[Sign]) -> Result<(), StoreError> {
         let at = datetime(self.0.now());
         let place = text::hex(&Sha256::digest(session.as_str())[..SESSION_BYTES]);
-        let row = |sign: &Sign| Row {
-            id: RecordId::new("feedback", format!("{}-{}-{place}", sign.memory, sign.source.as_str())),
-            memory: memory_record(&sign.memory),
-            session: session_record(session),
-            source: sign.source.as_str().to_owned(),
-            rank: signed(sign.rank as u64),
-            at,
+        let row = |sign: &Sign| {
+            object! {
+                id: RecordId::new(TABLE, format!("{}-{}-{place}", sign.memory, sign.source.as_str())),
+                memory: memory_record(&sign.memory),
+                session: session_record(session),
+                source: sign.source.as_str().to_owned(),
+                rank: signed(sign.rank as u64),
+                at: at,
+            }
         };
-        let memories: Vec<RecordId> = signs.iter().map(|sign| memory_record(&sign.memory)).collect();
-        let vars =
-            Vars::new().with("signs", signs.iter().map(row).collect::<Vec<Row>>()).with("memories", memories);
+        let memories = signs.iter().map(|sign| memory_record(&sign.memory));
+        let vars = Vars::new().list("signs", signs.iter().map(row)).list("memories", memories);
         self.0.execute(statement::FEEDBACK_PUT, vars).await
     }
 
     /// Counts the signs of each memory and source, up to `limit` of them. It walks all signs.
     pub async fn by_memory(self, limit: usize) -> Result<BTreeMap<MemoryId, FeedbackCounts>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Counted {
-            memory: RecordId,
-            source: String,
-            count: i64,
-        }
         let vars = Vars::new().limit(limit);
         let mut signs: BTreeMap<MemoryId, FeedbackCounts> = BTreeMap::new();
-        for one in self.0.values::<Counted>("feedback", statement::FEEDBACK_OF_MEMORIES, vars).await? {
-            let Some(source) = Source::parse(&one.source) else { continue };
-            signs.entry(memory_id("feedback", one.memory)?).or_default().insert(source, unsigned(one.count));
+        for row in self.0.values::<RawRow>(TABLE, statement::FEEDBACK_OF_MEMORIES, vars).await? {
+            let mut row = row.columns(TABLE)?;
+            let source: String = take(TABLE, &mut row, "source")?;
+            let Some(source) = Source::parse(&source) else { continue };
+            let counts = signs.entry(take(TABLE, &mut row, "memory")?).or_default();
+            counts.insert(source, take(TABLE, &mut row, "count")?);
         }
         Ok(signs)
     }
 
     /// Counts the signs of the memories of a project or of all. It walks all signs.
     pub async fn count(self, project: Option<&Project>) -> Result<FeedbackCounts, StoreError> {
-        #[derive(SurrealValue)]
-        struct Counted {
-            source: String,
-            count: i64,
-        }
         let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
-        let counted = self.0.values::<Counted>("feedback", statement::FEEDBACK_COUNTS, vars).await?;
+        let counts: Vec<(String, u64)> =
+            self.0.pairs(TABLE, ["source", "count"], statement::FEEDBACK_COUNTS, vars).await?;
         // Sources of a later version are unknown here.
-        Ok(counted
-            .into_iter()
-            .filter_map(|one| Some((Source::parse(&one.source)?, unsigned(one.count))))
-            .collect())
+        Ok(counts.into_iter().filter_map(|(source, count)| Some((Source::parse(&source)?, count))).collect())
     }
 }

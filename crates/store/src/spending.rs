@@ -1,6 +1,6 @@
 //! What was spent on models, per day and model.
 
-use surrealdb::types::{RecordId, SurrealValue, Value};
+use surrealdb::types::{RecordId, Value, object};
 
 use super::{
     Store, StoreError,
@@ -29,20 +29,12 @@ impl Spending<'_> {
     }
 
     async fn add_up(self, day: &str, model: &str, tokens: i64, requests: i64) -> Result<(), StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            id: RecordId,
-            day: String,
-            model: String,
-            tokens: i64,
-            requests: i64,
-        }
-        let row = Row {
+        let row = object! {
             id: RecordId::new("spent", format!("{day}-{model}")),
             day: day.to_owned(),
             model: model.to_owned(),
-            tokens,
-            requests,
+            tokens: tokens,
+            requests: requests,
         };
         self.0.execute(statement::SPENT_ADD, Vars::new().with("row", row)).await
     }

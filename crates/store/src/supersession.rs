@@ -8,7 +8,7 @@ use surrealdb::types::RecordId;
 use super::{
     Store, StoreError, Why, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{RawRow, columns, row_of, with_id},
+    columns::{columns, row_of, with_id},
     edge::edge_id,
     read::{Vars, Walk},
     row::memory_record,
@@ -120,17 +120,17 @@ impl<'a> Supersessions<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(memory_record)).limit(SUPERSESSIONS_MAX);
-        self.0.select::<RawRow, _>("SUPERSEDES", statement::SUPERSESSION_OF, vars).await
+        self.0.select(statement::SUPERSESSION_OF, vars).await
     }
 
     /// All supersessions, up to the latest [`SUPERSESSIONS_MAX`].
     pub async fn all(self) -> Result<Vec<Supersession>, StoreError> {
         let vars = Vars::new().limit(SUPERSESSIONS_MAX);
-        self.0.select::<RawRow, _>("SUPERSEDES", statement::SUPERSESSION_ALL, vars).await
+        self.0.select(statement::SUPERSESSION_ALL, vars).await
     }
 
-    /// All these edges in order of id, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Supersession> {
-        Walk::over::<RawRow>(self.0, "SUPERSEDES", limit)
+    /// All these edges in order of id.
+    pub fn walk(self) -> Walk<'a, Supersession> {
+        Walk::over(self.0)
     }
 }

@@ -4,14 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
+use surrealdb::types::{RecordId, RecordIdKey};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part, Tables},
+    columns::{columns, put_row, row_of, with_id},
     read::{Vars, Walk, one},
-    row::{Put, datetime, malformed, memory_id, memory_record, own_key, size, timestamp},
-    statement::{self, Statement},
+    row::{memory_record, size},
+    statement,
     text_key::{KeyMaker, ReadText, TextKey, places_among},
 };
 use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Scope, SessionId, Timestamp};
@@ -59,41 +60,7 @@ pub struct Tombstone {
     pub at: Timestamp,
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct Row {
-    id: Option<RecordId>,
-    memory: RecordId,
-    why: String,
-    replaced_by: Option<RecordId>,
-    at: Datetime,
-}
-
-impl Row {
-    fn of(tombstone: &Tombstone) -> Self {
-        Self {
-            id: None,
-            memory: memory_record(&tombstone.memory),
-            why: tombstone.why.as_str().to_owned(),
-            replaced_by: tombstone.replaced_by.as_ref().map(memory_record),
-            at: datetime(tombstone.at),
-        }
-    }
-}
-
-impl TryFrom<Row> for Tombstone {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        const TABLE: &str = "tombstone";
-        Ok(Self {
-            key: TextKey(own_key(TABLE, row.id)?),
-            memory: memory_id(TABLE, row.memory)?,
-            why: Why::parse(&row.why).ok_or_else(|| malformed(TABLE, "why", &row.why))?,
-            replaced_by: row.replaced_by.map(|id| memory_id(TABLE, id)).transpose()?,
-            at: timestamp(row.at),
-        })
-    }
-}
+columns! { Tombstone in "tombstone" { key: key(str::parse::<TextKey>), memory, why, replaced_by, at } }
 
 /// The changes of the table, by key: each text that no longer holds, or that holds again.
 #[derive(Default)]
@@ -116,13 +83,11 @@ impl Part for TombstoneChanges {
         let lifted: Vec<&TextKey> =
             self.by_key.iter().filter(|(_, tombstone)| tombstone.is_none()).map(|(key, _)| key).collect();
         commit.add(statement::COMMIT_LIFTED, "lifted", &lifted, |key| key.record());
-        commit.add(statement::COMMIT_WEAK_TOMBSTONES, "weak_tombstones", &weak, |tombstone| Row {
-            id: Some(tombstone.key.record()),
-            ..Row::of(tombstone)
+        commit.add(statement::COMMIT_WEAK_TOMBSTONES, "weak_tombstones", &weak, |tombstone| {
+            with_id(tombstone.key.record(), row_of(*tombstone))
         });
-        commit.add(statement::COMMIT_TOMBSTONES, "tombstones", &strong, |tombstone| Put {
-            id: tombstone.key.record(),
-            row: Row::of(tombstone),
+        commit.add(statement::COMMIT_TOMBSTONES, "tombstones", &strong, |tombstone| {
+            put_row(tombstone.key.record(), *tombstone)
         });
     }
 }
@@ -433,7 +398,8 @@ impl<'a> Tombstones<'a> {
         if ids.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let found = self.select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?;
+        let found: Vec<Tombstone> =
+            self.0.select(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?;
         Ok(found.into_iter().map(|tombstone| (tombstone.key.clone(), tombstone)).collect())
     }
 
@@ -469,8 +435,8 @@ impl<'a> Tombstones<'a> {
     }
 
     /// All tombstones in order of key, whichever secret made them.
-    pub fn walk(self, limit: usize) -> Walk<'a, Tombstone> {
-        Walk::over::<Row>(self.0, "tombstone", limit)
+    pub fn walk(self) -> Walk<'a, Tombstone> {
+        Walk::over(self.0)
     }
 
     /// Takes over tombstones from another database of this home; existing ones stay.
@@ -499,7 +465,7 @@ impl<'a> Tombstones<'a> {
             memories.iter().map(|memory| (memory.id, keys(memory))).collect();
         let ids: BTreeSet<&TextKey> = keyed.iter().flat_map(|(_, keys)| keys).collect();
         let vars = Vars::new().list("ids", ids.into_iter().map(TextKey::record));
-        let found = self.select(statement::TOMBSTONE_GET, vars).await?;
+        let found: Vec<Tombstone> = self.0.select(statement::TOMBSTONE_GET, vars).await?;
         let is_said = |(id, keys): &(MemoryId, BTreeSet<TextKey>)| {
             found.iter().any(|tombstone| tombstone.memory != *id && keys.contains(&tombstone.key))
         };
@@ -516,35 +482,27 @@ impl<'a> Tombstones<'a> {
         self.0.execute_script("tombstones", &script, Vars(vars)).await.map(drop)
     }
 
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Tombstone>, StoreError> {
-        self.0.select::<Row, _>("tombstone", statement, vars).await
-    }
-
     /// The latest tombstones of all memories or of one, newest first.
     pub async fn latest(self, memory: Option<&MemoryId>, limit: usize) -> Result<Vec<Tombstone>, StoreError> {
         let vars = Vars::new().limit(limit);
         match memory {
             Some(memory) => {
-                self.select(statement::TOMBSTONE_OF, vars.with("memory", memory_record(memory))).await
+                self.0.select(statement::TOMBSTONE_OF, vars.with("memory", memory_record(memory))).await
             }
-            None => self.select(statement::TOMBSTONE_LATEST, vars).await,
+            None => self.0.select(statement::TOMBSTONE_LATEST, vars).await,
         }
     }
 
     /// When a text of each of some memories last ceased to hold; memories without such a text are left out.
     pub async fn last_of(self, memories: &[MemoryId]) -> Result<BTreeMap<MemoryId, Timestamp>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Since {
-            memory: RecordId,
-            at: Datetime,
-        }
         if memories.is_empty() {
             return Ok(BTreeMap::new());
         }
         let vars = Vars::new().list("memories", memories.iter().map(memory_record)).limit(SINCE_MAX);
         let mut last = BTreeMap::new();
-        for row in self.0.values::<Since>("tombstone", statement::TOMBSTONE_SINCE, vars).await? {
-            let (memory, at) = (memory_id("tombstone", row.memory)?, timestamp(row.at));
+        let moments: Vec<(MemoryId, Timestamp)> =
+            self.0.pairs("tombstone", ["memory", "at"], statement::TOMBSTONE_SINCE, vars).await?;
+        for (memory, at) in moments {
             let latest = last.entry(memory).or_insert(at);
             *latest = at.max(*latest);
         }
@@ -564,7 +522,7 @@ impl<'a> Tombstones<'a> {
         for whys in [[Why::Deleted, Why::Purged], [Why::Corrected, Why::Superseded]] {
             let whys = whys.map(|why| why.as_str().to_owned()).to_vec();
             let vars = Vars::new().with("whys", whys).limit(limit.saturating_sub(oldest.len()));
-            oldest.extend(self.select(statement::TOMBSTONE_OLDEST, vars).await?);
+            oldest.extend(self.0.select::<Tombstone>(statement::TOMBSTONE_OLDEST, vars).await?);
         }
         oldest.truncate(limit);
         Ok(oldest)

@@ -2,7 +2,7 @@
 
 use super::{
     Store, StoreError,
-    columns::{RawRow, columns},
+    columns::columns,
     memory::topic_slot,
     read::{Vars, one},
     statement,
@@ -33,12 +33,12 @@ impl Topics<'_> {
     /// The live memory that holds a topic key.
     pub async fn holder(self, scope: &Scope, key: &str) -> Result<Option<Memory>, StoreError> {
         let vars = Vars::new().with("topic", topic_slot(scope, key));
-        Ok(one(self.0.memories().select(statement::MEMORY_TOPIC_HOLDER, vars).await?))
+        Ok(one(self.0.select(statement::MEMORY_TOPIC_HOLDER, vars).await?))
     }
 
     /// The topic keys in use in a project, with the memories that hold them, newest first.
     pub async fn of_project(self, project: &Project, limit: usize) -> Result<Vec<Topic>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        self.0.select::<RawRow, _>("memory", statement::MEMORY_TOPICS, vars).await
+        self.0.select(statement::MEMORY_TOPICS, vars).await
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use surrealdb::types::{RecordId, SurrealValue, Value};
+use surrealdb::types::{RecordId, SurrealValue, object};
 
 use super::{
     Store, StoreError,
     changes::{CommitScript, Part},
+    columns::{RawRow, columns},
     model::StoredModel,
     read::{Vars, one},
-    row::{memory_id, memory_record, size, small},
+    row::{memory_id, memory_record, parse, size, small},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Scope};
@@ -29,26 +30,7 @@ pub struct StoredVector {
     pub embedding: Vec<f32>,
 }
 
-/// What the row of a vector belongs to.
-#[derive(SurrealValue)]
-pub(super) struct PlaceRow {
-    pub place: String,
-    pub memory: RecordId,
-    pub revision: i64,
-    pub passage: i64,
-}
-
-impl PlaceRow {
-    pub(super) fn read(self, table: &'static str, embedding: Vec<f32>) -> Result<StoredVector, StoreError> {
-        Ok(StoredVector {
-            place: self.place,
-            memory: memory_id(table, self.memory)?,
-            revision: small(self.revision),
-            passage: small(self.passage),
-            embedding,
-        })
-    }
-}
+columns! { StoredVector in "vector" { place, memory, revision, passage, embedding: "numbers" } }
 
 /// The changes of the tables of all models.
 #[derive(Default)]
@@ -66,18 +48,11 @@ impl VectorChanges {
     }
 }
 
-#[derive(SurrealValue)]
-struct Move {
-    memory: RecordId,
-    project: String,
-}
-
 impl Part for VectorChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         commit.add(statement::COMMIT_GONE_VECTORS, "gone", &self.gone, memory_record);
-        commit.add(statement::COMMIT_MOVED_VECTORS, "moved", &self.moved, |(memory, scope)| Move {
-            memory: memory_record(memory),
-            project: scope.project_name().to_owned(),
+        commit.add(statement::COMMIT_MOVED_VECTORS, "moved", &self.moved, |(memory, scope)| {
+            object! { memory: memory_record(memory), project: scope.project_name().to_owned() }
         });
     }
 }
@@ -96,17 +71,8 @@ impl Vectors<'_> {
         after: &str,
         limit: usize,
     ) -> Result<Vec<StoredVector>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            #[surreal(flatten)]
-            place: PlaceRow,
-            embedding: Vec<f64>,
-        }
         let vars = Vars::new().with("project", scope.project_name()).with("after", after).limit(limit);
-        let rows: Vec<Row> = self.0.models().values(model, statement::VECTOR_PAGE, vars).await?;
-        #[expect(clippy::cast_possible_truncation, reason = "they were made of such")]
-        let numbers = |embedding: Vec<f64>| embedding.into_iter().map(|x| x as f32).collect();
-        rows.into_iter().map(|row| row.place.read("vector", numbers(row.embedding))).collect()
+        parse(self.0.models().values(model, statement::VECTOR_PAGE, vars).await?)
     }
 
     /// How many vectors a scope has.
@@ -152,14 +118,9 @@ impl Vectors<'_> {
         model: &StoredModel,
         ids: impl IntoIterator<Item = &'i MemoryId>,
     ) -> Result<HashMap<MemoryId, i64>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            memory: RecordId,
-            revision: i64,
-        }
         let vars = Vars::new().list("ids", ids.into_iter().map(memory_record));
-        let rows: Vec<Row> = self.0.models().values(model, statement::VECTOR_HAVE, vars).await?;
-        rows.into_iter().map(|row| Ok((memory_id("vector", row.memory)?, row.revision))).collect()
+        let rows: Vec<RawRow> = self.0.models().values(model, statement::VECTOR_HAVE, vars).await?;
+        rows.into_iter().map(|row| row.pair("vector", ["memory", "revision"])).collect()
     }
 }
 

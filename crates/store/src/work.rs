@@ -5,20 +5,18 @@ mod taken;
 
 use std::ops::RangeInclusive;
 
-use cerebro_ledger::{ChainedEvent, Lease, Mac, Outcome, Status, Work};
-use surrealdb::types::{Datetime, RecordId, RecordIdKeyRange, SurrealValue, Value};
+use cerebro_ledger::{ChainedEvent, Lease, Status, Work, chain::salt_of};
+use surrealdb::types::{Object, RecordId, RecordIdKeyRange, SurrealValue, object};
 
 use super::{
     Store, StoreError, Write,
     artifact::{self, Artifact},
     changes::{CommitScript, NewEvent, Part},
     checkpoint::{Checkpoint, CheckpointChanges},
+    columns::{Columns, RawRow, Row, columns, put, put_next, row_of, take, with_id},
     read::{Page, Vars, Walk, one},
-    row::{
-        Guarded, Put, datetime, held, key, malformed, parse, project, session_id, session_record, signed,
-        timestamp, unsigned,
-    },
-    statement::{self, Statement},
+    row::{key, malformed, signed, unsigned},
+    statement,
 };
 use cerebro_core::domain::{EventKind, Project, Timestamp, WorkId};
 use cerebro_core::text;
@@ -57,15 +55,6 @@ pub(super) fn work_of_key(table: &'static str, key: &str) -> Result<WorkId, Stor
     WorkId::parse(key).map_err(|_| malformed(table, "id", key))
 }
 
-/// Text that is not hex was not written by us and matches no key.
-fn mac(text: &str) -> Mac {
-    Mac::parse(text).unwrap_or_default()
-}
-
-pub(super) fn unhex(table: &'static str, text: &str) -> Result<[u8; 32], StoreError> {
-    cerebro_ledger::seal::unhex(text).ok_or_else(|| malformed(table, "digest", text))
-}
-
 /// A piece of work, with what the store keeps beside it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredWork {
@@ -88,10 +77,10 @@ pub struct WorkList {
 }
 
 impl WorkList {
-    fn of(rows: Vec<Value>, limit: usize) -> Self {
+    fn of(rows: Vec<RawRow>, limit: usize) -> Self {
         let is_last = rows.len() < limit;
         let found = rows.len();
-        let readable: Vec<StoredWork> = rows.into_iter().filter_map(|row| AnyWork::of(row).0).collect();
+        let readable: Vec<StoredWork> = rows.into_iter().filter_map(|row| Row::from_row(row).ok()).collect();
         if readable.len() < found {
             tracing::error!(
                 rows = found - readable.len(),
@@ -105,169 +94,79 @@ impl WorkList {
 /// Any row of the table, with its piece of work if it can be read.
 struct AnyWork(Option<StoredWork>);
 
-impl AnyWork {
-    fn of(row: Value) -> Self {
-        Self(WorkRow::from_value(row).ok().and_then(|row| StoredWork::try_from(row).ok()))
+impl Row for AnyWork {
+    const TABLE: &'static str = WORK;
+
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
+        Ok(Self(StoredWork::from_row(row).ok()))
     }
 }
 
-impl TryFrom<Value> for AnyWork {
-    type Error = StoreError;
-
-    fn try_from(row: Value) -> Result<Self, StoreError> {
-        Ok(Self::of(row))
+columns! {
+    Work {
+        id: key(WorkId::parse), owner, project, kind, title, key, name, session, agent, parent,
+        forked_from: flat("forked_from"), status, outcome, lost, unknown, created_at, active_at, seq, head,
+        lease: flat("holder"), fence, key_id, row_mac: "mac",
+        // One version on with each write.
+        version: by(|version| signed(*version) + 1, unsigned),
     }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct WorkRow {
-    id: Option<RecordId>,
-    owner: String,
-    project: String,
-    kind: String,
-    title: String,
-    key: Option<String>,
-    name: Option<String>,
-    session: Option<RecordId>,
-    agent: String,
-    parent: Option<RecordId>,
-    forked_from: Option<RecordId>,
-    forked_at: Option<i64>,
-    status: String,
-    outcome: Option<String>,
-    live: bool,
-    lost: bool,
-    unknown: i64,
-    created_at: Datetime,
-    active_at: Datetime,
-    seq: i64,
-    head: String,
-    holder: Option<String>,
-    until: Option<Datetime>,
-    fence: i64,
-    key_id: String,
-    mac: String,
-    sealed: i64,
-    version: i64,
-}
+columns! { Lease { holder, until } }
 
-impl WorkRow {
-    /// The row and its id, as `INSERT` takes it.
-    fn first(stored: &StoredWork) -> Self {
-        Self { id: Some(work_record(&stored.work.id)), ..Self::next(stored) }
+columns! { StoredWork { work: flat, sealed } }
+
+/// The event from which a piece of work was forked.
+impl Columns for (WorkId, u64) {
+    fn put_into(&self, row: &mut Object) {
+        put(row, "forked_from", &self.0);
+        put(row, "forked_at", &self.1);
     }
 
-    /// The row for the next write: one version on.
-    fn next(stored: &StoredWork) -> Self {
-        let StoredWork { work, sealed } = stored;
-        Self {
-            id: None,
-            owner: work.owner.clone(),
-            project: work.project.as_str().to_owned(),
-            kind: work.kind.clone(),
-            title: work.title.to_string(),
-            key: work.key.clone(),
-            name: work.name.clone(),
-            session: work.session.as_ref().map(session_record),
-            agent: work.agent.to_string(),
-            parent: work.parent.as_ref().map(work_record),
-            forked_from: work.forked_from.as_ref().map(|(id, _)| work_record(id)),
-            forked_at: work.forked_from.map(|(_, at)| signed(at)),
-            status: work.status.as_str().to_owned(),
-            outcome: work.outcome.map(|outcome| outcome.as_str().to_owned()),
-            live: work.status != Status::Closed,
-            lost: work.lost,
-            unknown: signed(work.unknown),
-            created_at: datetime(work.created_at),
-            active_at: datetime(work.active_at),
-            seq: signed(work.seq),
-            head: work.head.hex(),
-            holder: work.lease.as_ref().map(|lease| lease.holder.clone()),
-            until: work.lease.as_ref().map(|lease| datetime(lease.until)),
-            fence: signed(work.fence),
-            key_id: work.key_id.clone(),
-            mac: work.row_mac.hex(),
-            sealed: signed(*sealed),
-            version: signed(work.version) + 1,
-        }
+    fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError> {
+        let at: Option<u64> = take(table, row, "forked_at")?;
+        Ok((take(table, row, "forked_from")?, at.unwrap_or(0)))
     }
 }
 
-impl TryFrom<WorkRow> for StoredWork {
-    type Error = StoreError;
+impl Row for StoredWork {
+    const TABLE: &'static str = WORK;
 
-    fn try_from(row: WorkRow) -> Result<Self, StoreError> {
-        let id = row.id.ok_or_else(|| malformed(WORK, "missing", "id"))?;
-        let forked = row.forked_from.map(|id| work_id(WORK, id)).transpose()?;
-        let status = Status::parse(&row.status).ok_or_else(|| malformed(WORK, "status", &row.status))?;
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
+        let mut row = row.columns(WORK)?;
+        let live: bool = take(WORK, &mut row, "live")?;
+        let stored = Self::take_from(&mut row, WORK)?;
         // A lookup by this field must not be wrong: nothing open may be pruned.
-        if row.live != (status != Status::Closed) {
-            return Err(malformed(WORK, "live", &row.live.to_string()));
+        if live != stored.is_live() {
+            return Err(malformed(WORK, "live", &live.to_string()));
         }
-        let work = Work {
-            id: work_id(WORK, id)?,
-            owner: row.owner,
-            project: project(WORK, &row.project)?,
-            kind: row.kind,
-            title: held(row.title),
-            key: row.key,
-            name: row.name,
-            session: row.session.map(|id| session_id(WORK, id)).transpose()?,
-            agent: held(row.agent),
-            parent: row.parent.map(|id| work_id(WORK, id)).transpose()?,
-            forked_from: forked.map(|id| (id, unsigned(row.forked_at.unwrap_or(0)))),
-            status,
-            outcome: row.outcome.as_deref().and_then(Outcome::parse),
-            lost: row.lost,
-            unknown: unsigned(row.unknown),
-            created_at: timestamp(row.created_at),
-            active_at: timestamp(row.active_at),
-            seq: unsigned(row.seq),
-            head: mac(&row.head),
-            lease: row.holder.zip(row.until).map(|(holder, until)| Lease { holder, until: timestamp(until) }),
-            fence: unsigned(row.fence),
-            key_id: row.key_id,
-            row_mac: mac(&row.mac),
-            version: unsigned(row.version),
-        };
-        Ok(Self { work, sealed: unsigned(row.sealed) })
+        Ok(stored)
     }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct WorkEventRow {
-    id: RecordId,
-    work: RecordId,
-    seq: i64,
-    at: Datetime,
-    kind: String,
-    once: Option<String>,
-    late: bool,
-    full: i64,
-    artifact: Option<RecordId>,
-    body: Option<String>,
-    salt: Option<String>,
-    commitment: String,
-    mac: String,
+impl StoredWork {
+    fn is_live(&self) -> bool {
+        self.work.status != Status::Closed
+    }
+
+    /// The row for the next write, with the column by which statements find it.
+    fn row(&self) -> Object {
+        let mut row = row_of(self);
+        row.insert("live", self.is_live());
+        row
+    }
 }
 
-impl WorkEventRow {
-    fn of(work: &WorkId, kept: &ChainedEvent) -> Self {
-        Self {
-            id: event_record(work, kept.seq),
-            work: work_record(work),
-            seq: signed(kept.seq),
-            at: datetime(kept.at),
-            kind: kept.kind.clone(),
-            once: kept.once.clone(),
-            late: kept.late,
-            full: signed(kept.full),
-            artifact: kept.artifact.as_deref().map(artifact::record),
-            body: kept.body.as_ref().map(ToString::to_string),
-            salt: kept.salt.as_ref().map(|salt| text::hex(salt)),
-            commitment: kept.commitment.hex(),
-            mac: kept.mac.hex(),
-        }
+columns! {
+    ChainedEvent {
+        seq, at, kind, once, late, full, body, commitment, mac,
+        // An event whose artifact has no name gets an empty one.
+        artifact: by(
+            |id| id.as_deref().map(artifact::record),
+            |id: Option<RecordId>| id.map(|id| key("artifact", id).unwrap_or_default())
+        ),
+        // Text that is not hex was not written by us: the commitment does not verify.
+        salt: by(|salt| salt.as_deref().map(text::hex), |salt: Option<String>| salt.as_deref().map(salt_of)),
     }
 }
 
@@ -278,35 +177,7 @@ pub struct StoredEvent {
     pub kept: ChainedEvent,
 }
 
-impl TryFrom<WorkEventRow> for StoredEvent {
-    type Error = StoreError;
-
-    fn try_from(row: WorkEventRow) -> Result<Self, StoreError> {
-        Ok(Self { work: work_id(EVENT, row.work.clone())?, kept: ChainedEvent::try_from(row)? })
-    }
-}
-
-impl TryFrom<WorkEventRow> for ChainedEvent {
-    type Error = StoreError;
-
-    fn try_from(row: WorkEventRow) -> Result<Self, StoreError> {
-        Ok(Self {
-            seq: unsigned(row.seq),
-            at: timestamp(row.at),
-            kind: row.kind,
-            once: row.once,
-            late: row.late,
-            full: unsigned(row.full),
-            // An event without an artifact gets an empty name.
-            artifact: row.artifact.map(|id| key("artifact", id).unwrap_or_default()),
-            body: row.body.map(held),
-            // Text that is not hex was not written by us: the commitment does not verify.
-            salt: row.salt.map(|salt| cerebro_ledger::chain::salt_of(&salt)),
-            commitment: mac(&row.commitment),
-            mac: mac(&row.mac),
-        })
-    }
-}
+columns! { StoredEvent in "work_event" { work, kept: flat } }
 
 /// Events that belong to no piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -324,13 +195,6 @@ struct StrayRow {
     work: RecordId,
     lost: bool,
     seq: i64,
-}
-
-/// A piece of work to remove, and all its events.
-#[derive(Debug, Clone, SurrealValue)]
-struct GoneWork {
-    work: RecordId,
-    events: RecordId,
 }
 
 /// The changes of the journal.
@@ -355,26 +219,28 @@ impl Part for WorkChanges {
         let last = self.put.iter().enumerate().filter(is_last).map(|(_, stored)| stored);
         let (begun, gone_on): (Vec<&StoredWork>, Vec<&StoredWork>) =
             last.partition(|stored| stored.work.version == 0);
-        let at = datetime(commit.at);
-        commit.add(statement::COMMIT_NEW_WORKS, "new_works", &begun, |stored| WorkRow::first(stored));
-        commit.add(statement::COMMIT_WORKS, "works", &gone_on, |stored| Guarded {
-            id: work_record(&stored.work.id),
-            expect: signed(stored.work.version),
-            row: WorkRow::next(stored),
+        let at = commit.at;
+        commit.add(statement::COMMIT_NEW_WORKS, "new_works", &begun, |stored| {
+            with_id(work_record(&stored.work.id), stored.row())
         });
-        commit.add(statement::COMMIT_ARTIFACTS, "artifacts", &self.artifacts, |artifact| Put {
-            id: artifact::record(&artifact.id),
-            row: artifact::row(artifact, at),
+        commit.add(statement::COMMIT_WORKS, "works", &gone_on, |stored| {
+            put_next(work_record(&stored.work.id), stored.work.version, stored.row())
+        });
+        commit.add(statement::COMMIT_ARTIFACTS, "artifacts", &self.artifacts, |artifact| {
+            let mut row = row_of(artifact);
+            put(&mut row, "at", &at);
+            object! { id: artifact::record(&artifact.id), row: row }
         });
         commit.add(statement::COMMIT_WORK_EVENTS, "work_events", &self.events, |(work, kept)| {
-            WorkEventRow::of(work, kept)
+            let mut row = row_of(kept);
+            put(&mut row, "work", work);
+            with_id(event_record(work, kept.seq), row)
         });
         commit.add(statement::COMMIT_PURGED_TEXTS, "purged_texts", &self.purged, |(work, seq)| {
             event_record(work, *seq)
         });
-        commit.add(statement::COMMIT_GONE_WORKS, "gone_works", &self.gone, |id| GoneWork {
-            work: work_record(id),
-            events: event_range(id, &(0..=NUMBER_MAX)),
+        commit.add(statement::COMMIT_GONE_WORKS, "gone_works", &self.gone, |id| {
+            object! { work: work_record(id), events: event_range(id, &(0..=NUMBER_MAX)) }
         });
         commit.add(statement::COMMIT_GONE_ARTIFACTS, "gone_artifacts", &self.gone_artifacts, |id| {
             artifact::record(id)
@@ -514,7 +380,7 @@ impl<'a> Works<'a> {
     /// Pieces of work by id; missing ones are left out.
     pub async fn by_ids(self, ids: &[WorkId]) -> Result<Vec<StoredWork>, StoreError> {
         let ids: Vec<RecordId> = ids.iter().map(work_record).collect();
-        self.select(statement::WORK_GET, Vars::new().with("ids", ids)).await
+        self.0.select(statement::WORK_GET, Vars::new().with("ids", ids)).await
     }
 
     /// A piece of work.
@@ -529,7 +395,7 @@ impl<'a> Works<'a> {
 
     /// The piece of work with a name.
     pub async fn by_name(self, name: &str) -> Result<Option<StoredWork>, StoreError> {
-        Ok(one(self.select(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
+        Ok(one(self.0.select(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
     }
 
     /// The pieces of work of a project (of all, when `None`) that were active last, newest first: either the closed ones or
@@ -624,18 +490,18 @@ impl<'a> Works<'a> {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Option<StoredWork>>, StoreError> {
-        let page = self.0.page::<Value, AnyWork>(WORK, after, limit).await?;
+        let page: Page<AnyWork> = self.0.page(WORK, after, limit).await?;
         Ok(page.into_iter().map(|(id, row)| (id, row.0)).collect())
     }
 
     /// All pieces of work in order of id.
-    pub fn walk(self, limit: usize) -> Walk<'a, StoredWork> {
-        Walk::over::<WorkRow>(self.0, WORK, limit)
+    pub fn walk(self) -> Walk<'a, StoredWork> {
+        Walk::over(self.0)
     }
 
     /// All events, ordered by piece of work and number.
-    pub fn walk_of_events(self, limit: usize) -> Walk<'a, StoredEvent> {
-        Walk::over::<WorkEventRow>(self.0, EVENT, limit)
+    pub fn walk_of_events(self) -> Walk<'a, StoredEvent> {
+        Walk::over(self.0)
     }
 
     /// The events of a piece of work with these numbers, as far as they exist, in order.
@@ -648,8 +514,7 @@ impl<'a> Works<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("events", event_range(work, &numbers));
-        let mut found =
-            self.0.select::<WorkEventRow, StoredEvent>(EVENT, statement::WORK_EVENTS, vars).await?;
+        let mut found: Vec<StoredEvent> = self.0.select(statement::WORK_EVENTS, vars).await?;
         // A row that names another piece of work than its id was changed by somebody.
         found.retain(|event| event.work == *work);
         found.sort_by_key(|event| event.kept.seq);
@@ -663,9 +528,5 @@ impl<'a> Works<'a> {
         }
         let vars = Vars::new().with("events", event_range(work, &numbers));
         self.0.values(EVENT, statement::WORK_ONCES, vars).await
-    }
-
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<StoredWork>, StoreError> {
-        parse::<WorkRow, _>(WORK, self.0.values(WORK, statement, vars).await?)
     }
 }

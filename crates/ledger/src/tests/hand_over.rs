@@ -1,7 +1,7 @@
 //! The order of a hint, and what it says of other pieces of work, with any texts.
 
 use super::{Piece, at};
-use crate::{Ending, Repeat, SeenFile, Step, Tests, Unfinished, World, claim, fold::fold_all, hint, limits};
+use crate::{Ending, Repeat, SeenFile, Step, Tests, Unfinished, World, fold::fold_all, hint, lease, limits};
 
 fn intent(key: &str, repeat: Repeat) -> Step {
     Step::Intent { key: key.to_owned(), text: format!("run {key}"), repeat }
@@ -207,17 +207,17 @@ fn a_text_that_gives_orders_hides_nothing_but_itself() {
 }
 
 #[test]
-fn a_lost_holder_holds_nothing_and_the_next_claim_ends_the_loss() {
+fn a_lost_holder_holds_nothing_and_the_next_lease_ends_the_loss() {
     let mut piece = Piece::begin("task");
     let times = (at(0), at(1_800));
-    let claimed = claim::claim(&mut piece.work, "s-1", times, false).unwrap().unwrap();
-    piece.note(&claimed);
+    let taken = lease::take(&mut piece.work, "s-1", times, false).unwrap().unwrap();
+    piece.note(&taken);
     assert_eq!(piece.work.holder(at(60)), Some("s-1"));
     piece.note(&Step::Lost);
     piece.work.lost = fold_all(&piece.entries()).lost.is_some();
     assert_eq!((piece.work.lost, piece.work.holder(at(60))), (true, None));
-    let claimed = claim::claim(&mut piece.work, "s-2", times, false).unwrap().unwrap();
-    piece.note(&claimed);
+    let taken = lease::take(&mut piece.work, "s-2", times, false).unwrap().unwrap();
+    piece.note(&taken);
     piece.work.lost = fold_all(&piece.entries()).lost.is_some();
     assert_eq!((piece.work.lost, piece.work.holder(at(60))), (false, Some("s-2")));
 }

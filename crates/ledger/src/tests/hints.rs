@@ -205,7 +205,7 @@ fn a_fork_of_closed_work_is_open_nobody_holds_it_and_nothing_in_it_is_late() {
     let mut entries = piece.entries();
     entries[1].late = true;
     let state = fold_all(&entries);
-    assert_eq!((state.closed, state.late, state.claims.len()), (None, 0, 0));
+    assert_eq!((state.closed, state.late, state.holders.len()), (None, 0, 0));
     // Also when its texts are purged.
     (0..entries.len()).for_each(|i| piece.purge(i));
     let state = fold_all(&piece.entries());

@@ -1,4 +1,4 @@
-//! A journal through random histories: after any sequence of begins, notes, claims, takeovers, compactions, kills, purges,
+//! A journal through random histories: after any sequence of begins, notes, leases, takeovers, compactions, kills, purges,
 //! prunings and seals, it verifies, its seals hold, each piece has one holder, and its states are the folds of its events.
 //!
 //! `PROPTEST_CASES` says how many histories are tried: 256 by default.
@@ -11,7 +11,7 @@ use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state
 
 use super::{Piece, at, key};
 use crate::{
-    Mac, Repeat, State, Step, World, claim, fold, hint, limits,
+    Mac, Repeat, State, Step, World, fold, hint, lease, limits,
     seal::{EpochKey, Leaf, Log, Seal},
 };
 
@@ -28,7 +28,7 @@ enum Act {
         agent: usize,
         kind: u8,
     },
-    Claim {
+    Hold {
         piece: usize,
         agent: usize,
         takeover: bool,
@@ -57,7 +57,7 @@ struct Expected {
     fence: u64,
     /// Who holds it, and until when.
     holder: Option<(usize, i64)>,
-    /// The fence of each who claimed it and did not let go.
+    /// The fence of each who took the lease and did not let go.
     fences: [Option<u64>; AGENTS.len()],
 }
 
@@ -74,7 +74,7 @@ struct Model {
     now: i64,
 }
 
-/// How long a claim holds, in minutes.
+/// How long a lease lasts, in minutes.
 const LEASE: i64 = 30;
 
 impl ReferenceStateMachine for Model {
@@ -92,7 +92,7 @@ impl ReferenceStateMachine for Model {
             2 => Just(Act::Begin),
             8 => (piece(), agent(), 0..7_u8).prop_map(|(piece, agent, kind)| Act::Note { piece, agent, kind }),
             4 => (piece(), agent(), any::<bool>())
-                .prop_map(|(piece, agent, takeover)| Act::Claim { piece, agent, takeover }),
+                .prop_map(|(piece, agent, takeover)| Act::Hold { piece, agent, takeover }),
             1 => (piece(), agent()).prop_map(|(piece, agent)| Act::Release { piece, agent }),
             1 => Just(Act::Lapse),
             1 => piece().prop_map(Act::Kill),
@@ -109,7 +109,7 @@ impl ReferenceStateMachine for Model {
         match *act {
             Act::Begin => state.pieces.len() < PIECES_MAX,
             Act::Note { piece, .. }
-            | Act::Claim { piece, .. }
+            | Act::Hold { piece, .. }
             | Act::Release { piece, .. }
             | Act::Kill(piece)
             | Act::Prune(piece) => events(piece).is_some(),
@@ -136,14 +136,14 @@ impl ReferenceStateMachine for Model {
                 match expected.holds(now) {
                     Some(holder) if holder != agent => expected.late += 1,
                     Some(holder) => expected.holder = Some((holder, now + LEASE)),
-                    // A lease that ended is its holder's until somebody else claims it.
+                    // A lease that ended is its holder's until somebody else takes it.
                     None if expected.holder.is_some_and(|(holder, _)| holder == agent) => {
                         expected.holder = Some((agent, now + LEASE));
                     }
                     None => {}
                 }
             }),
-            Act::Claim { piece, agent, takeover } => with(piece, &|expected| match expected.holds(now) {
+            Act::Hold { piece, agent, takeover } => with(piece, &|expected| match expected.holds(now) {
                 Some(holder) if holder == agent => expected.holder = Some((agent, now + LEASE)),
                 Some(_) if !takeover => {}
                 _ => {
@@ -205,11 +205,11 @@ impl Journal {
     fn note(&mut self, piece: usize, agent: &str, step: &Step) {
         let now = self.now;
         let (piece, state) = self.pieces[piece].as_mut().unwrap();
-        // The journal itself records a claim and its end.
-        let is_claim = matches!(step, Step::Claimed { .. } | Step::Released { .. });
-        let late = !is_claim && claim::is_late(&piece.work, state, agent, minute(now));
+        // The journal itself records a lease and its end.
+        let is_lease = matches!(step, Step::Claimed { .. } | Step::Released { .. });
+        let late = !is_lease && lease::is_late(&piece.work, state, agent, minute(now));
         if !late {
-            claim::renew(&mut piece.work, agent, minute(now + LEASE));
+            lease::renew(&mut piece.work, agent, minute(now + LEASE));
         }
         piece.note_as(step, late);
         *state = fold(std::mem::take(state), &crate::Entry::from(piece.rows.last().unwrap()));
@@ -232,12 +232,12 @@ impl Journal {
     }
 
     /// What the seals say about each piece.
-    fn claims(&self) -> BTreeMap<WorkId, BTreeMap<u64, Mac>> {
-        let mut claims: BTreeMap<WorkId, BTreeMap<u64, Mac>> = BTreeMap::new();
+    fn sealed_heads(&self) -> BTreeMap<WorkId, BTreeMap<u64, Mac>> {
+        let mut sealed: BTreeMap<WorkId, BTreeMap<u64, Mac>> = BTreeMap::new();
         for leaf in self.seals.iter().flat_map(|seal| &seal.leaves).filter_map(|leaf| Leaf::parse(leaf)) {
-            claims.entry(leaf.work).or_default().insert(leaf.seq, leaf.head);
+            sealed.entry(leaf.work).or_default().insert(leaf.seq, leaf.head);
         }
-        claims
+        sealed
     }
 }
 
@@ -257,11 +257,11 @@ impl StateMachineTest for Journal {
                 let seq = journal.pieces[piece].as_ref().unwrap().0.work.seq;
                 journal.note(piece, AGENTS[agent], &step(kind, seq + 1));
             }
-            Act::Claim { piece, agent, takeover } => {
+            Act::Hold { piece, agent, takeover } => {
                 let times = (minute(journal.now), minute(journal.now + LEASE));
                 let work = &mut journal.pieces[piece].as_mut().unwrap().0.work;
                 let before = (work.lease.clone(), work.fence);
-                match claim::claim(work, AGENTS[agent], times, takeover) {
+                match lease::take(work, AGENTS[agent], times, takeover) {
                     Ok(Some(step)) => journal.note(piece, AGENTS[agent], &step),
                     Ok(None) => work.row_mac = key().of(&work.id).row(work),
                     Err(_) => assert_eq!((work.lease.clone(), work.fence), before),
@@ -269,7 +269,7 @@ impl StateMachineTest for Journal {
             }
             Act::Release { piece, agent } => {
                 let work = &mut journal.pieces[piece].as_mut().unwrap().0.work;
-                if let Some(step) = claim::release(work, AGENTS[agent]) {
+                if let Some(step) = lease::release(work, AGENTS[agent]) {
                     journal.note(piece, AGENTS[agent], &step);
                 }
             }
@@ -309,12 +309,12 @@ impl StateMachineTest for Journal {
     }
 
     fn check_invariants(state: &Self, model: &Model) {
-        let claims = state.claims();
+        let sealed = state.sealed_heads();
         for (piece, expected) in state.pieces.iter().zip(&model.pieces) {
             assert_eq!(piece.is_some(), expected.is_some());
             let (Some((piece, folded)), Some(expected)) = (piece, expected) else { continue };
             let work = &piece.work;
-            let wanted = claims.get(&work.id).cloned().unwrap_or_default();
+            let wanted = sealed.get(&work.id).cloned().unwrap_or_default();
             let sealed = wanted.keys().copied().collect();
             let verified = crate::verify(&key().of(&work.id), work, &piece.rows, &sealed);
             assert_eq!((verified.findings.as_slice(), &verified.heads), ([].as_slice(), &wanted));
@@ -335,7 +335,7 @@ impl StateMachineTest for Journal {
             assert!(seal.is_signed_by(&public), "seal {}", seal.number);
             public = seal.next.unwrap_or(public);
         }
-        assert!(state.pruned.iter().all(|id| claims.contains_key(id)), "a seal says what was pruned");
+        assert!(state.pruned.iter().all(|id| sealed.contains_key(id)), "a seal says what was pruned");
     }
 }
 

@@ -22,8 +22,6 @@ use cerebro_store::{
     ASKED_KEPT, Asked, CycleState, JobKind, SaidText, StoredCycle, StoredStep, Subject, Write,
 };
 
-/// How many memories are read at once.
-const PAGE: usize = 200;
 /// The tag of memories that are insights.
 const TAG: &str = "derived";
 /// Their type.
@@ -67,7 +65,7 @@ impl Consolidating {
             return Ok(None);
         };
         let mut topics = Topics::default();
-        let mut pages = self.base.store.memories().walk(PAGE);
+        let mut pages = self.base.store.memories().walk();
         while let Some(page) = pages.next().await? {
             for memory in &page {
                 topics.add(memory);
@@ -80,7 +78,7 @@ impl Consolidating {
     }
 
     pub(crate) fn payer(&self, llm: &Llm) -> Payer<'_> {
-        Payer::of_relations(&self.spending, llm, self.vectors.embedding().inference.budget)
+        Payer::of_relations(self.base.spending(), llm, self.vectors.embedding().inference.budget)
     }
 
     /// Asks about the next topic of a plan. `false` if nothing is left to ask: no topic, no room, or no plan.

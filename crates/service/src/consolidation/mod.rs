@@ -25,7 +25,6 @@ use crate::{
     lock,
     memories::{Memories, supersede::reinstate},
     settings::Consolidate,
-    spending::Spending,
 };
 use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
@@ -35,8 +34,6 @@ use cerebro_store::{
     BeforeUnion, CycleState, SaidText, StepOutcome, StoredCycle, StoredStep, Supersession, Write,
 };
 
-/// How many memories are read at once.
-const PAGE: usize = 200;
 /// How many pairs are compared at once.
 const PAIRS: usize = 100;
 /// How long planning may take. Memories that were not read by then get no steps.
@@ -67,24 +64,17 @@ pub struct Consolidating {
     pub(crate) base: Base,
     pub(crate) index: MemoryIndex,
     pub(crate) vectors: VectorSearch,
-    pub(crate) spending: Spending,
     pub(crate) jobs: Arc<Jobs>,
     /// The insights of the plan that was shown last, by the ids that they will get.
     shown: Arc<Mutex<BTreeSet<MemoryId>>>,
 }
 
 impl Consolidating {
-    pub(crate) fn new(
-        memories: &Memories,
-        vectors: &VectorSearch,
-        spending: &Spending,
-        jobs: &Arc<Jobs>,
-    ) -> Self {
+    pub(crate) fn new(memories: &Memories, vectors: &VectorSearch, jobs: &Arc<Jobs>) -> Self {
         Self {
             base: memories.base.clone(),
             index: memories.index.clone(),
             vectors: vectors.clone(),
-            spending: spending.clone(),
             jobs: Arc::clone(jobs),
             shown: Arc::default(),
         }
@@ -196,7 +186,7 @@ impl Consolidating {
         let said = edges.iter().filter(|edge| edge.by != Supersession::CYCLE);
         let mut survey =
             Survey::new(self.base.now(), said.flat_map(|edge| [edge.newer, edge.older]).collect());
-        let mut pages = self.base.store.memories().walk(PAGE);
+        let mut pages = self.base.store.memories().walk();
         while begun.elapsed() < PLANNING_MAX
             && let Some(page) = pages.next().await?
         {

@@ -157,7 +157,7 @@ impl Distilling {
         if prepared.shown.is_empty() {
             return Ok(None);
         }
-        let payer = Payer::of_distilling(&self.spending, llm, settings);
+        let payer = Payer::of_distilling(self.base.spending(), llm, settings);
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
         let arranged = ask(llm, prepared.question(), &payer, read).await?;
         Ok(Some(proposed(project, arranged, &llm.name(), settings.review)))

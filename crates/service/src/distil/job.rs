@@ -165,7 +165,7 @@ impl JobHandler for Distil {
 
     async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
         let Some((llm, settings)) = &self.asked else { return Ok(Readiness::Again) };
-        Payer::of_distilling(&self.distilling.spending, llm, settings).readiness().await
+        Payer::of_distilling(self.distilling.base.spending(), llm, settings).readiness().await
     }
 
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Asked>>, ServiceError> {

@@ -32,7 +32,7 @@ use crate::{
     jobs::{Jobs, Question},
     memories::Memories,
     settings::{DistilReader, DistilSettings, Review},
-    spending::{Account, Spending},
+    spending::Account,
 };
 use cerebro_core::domain::{
     Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, PastSession,
@@ -69,7 +69,6 @@ pub struct DistilReport {
 pub struct Distilling {
     pub(crate) base: Base,
     pub(crate) memories: Memories,
-    pub(crate) spending: Spending,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) reader: DistilReader,
 }
@@ -106,14 +105,8 @@ impl<T> Prepared<T> {
 }
 
 impl Distilling {
-    pub(crate) fn new(
-        memories: &Memories,
-        spending: &Spending,
-        jobs: &Arc<Jobs>,
-        reader: DistilReader,
-    ) -> Self {
-        let (memories, spending, jobs) = (memories.clone(), spending.clone(), Arc::clone(jobs));
-        Self { base: memories.base.clone(), memories, spending, jobs, reader }
+    pub(crate) fn new(memories: &Memories, jobs: &Arc<Jobs>, reader: DistilReader) -> Self {
+        Self { base: memories.base.clone(), memories: memories.clone(), jobs: Arc::clone(jobs), reader }
     }
 
     /// The settings of distilling; the default if they cannot be read.
@@ -144,7 +137,7 @@ impl Distilling {
             review: settings.review,
             counts: self.base.store.distil_runs().counts().await?,
             given_up: self.given_up().await?.len(),
-            spent: self.spending.today(Account::Distilling).await?,
+            spent: self.base.spending().today(Account::Distilling).await?,
             budget: settings.budget(),
         })
     }

@@ -6,10 +6,7 @@ use super::{DistilSettings, job::Task};
 use crate::{Distilling, ServiceError};
 use cerebro_core::domain::{PastSession, Project, SessionId};
 use cerebro_core::pace::Spent;
-use cerebro_store::JobKind;
-
-/// How many sessions are read at once.
-const PAGE: usize = 200;
+use cerebro_store::{JobKind, PAGE};
 
 /// Sessions that are due, and what asking about them is estimated to cost.
 #[derive(Debug, Clone, Default)]

@@ -15,12 +15,10 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
-use cerebro_store::Write;
+use cerebro_store::{PAGE, Write};
 
 /// Most exchanges of a session that is distilled.
 const EXCHANGES_MAX: usize = 2_000;
-/// How many are read at once.
-const PAGE: usize = 200;
 
 /// What a model told of a session.
 pub(super) struct Told {
@@ -75,7 +73,7 @@ impl Distilling {
                 return Ok(None);
             }
         };
-        let payer = Payer::of_distilling(&self.spending, llm, settings);
+        let payer = Payer::of_distilling(self.base.spending(), llm, settings);
         let read = |answer: &serde_json::Value| distil::read(answer, &shown);
         let Distilled { outcome, title, claims, dropped } =
             ask(llm, prepared.question(), &payer, read).await?;

@@ -544,7 +544,7 @@ fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
 #[test]
 fn requests_at_the_same_time_stay_within_the_budget_together() {
     with_service(async |service| {
-        let spending = &service.distilling.spending;
+        let spending = service.base.spending();
         let (most, budget) = (Spent { requests: 1, tokens: 4_000 }, Budget::of_settings(10_000, 0));
         let charge = || spending.charge(Account::Distilling, MODEL, most, budget);
         let (a, b, c, d) = tokio::join!(charge(), charge(), charge(), charge());

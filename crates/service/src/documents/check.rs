@@ -9,8 +9,6 @@ use cerebro_documents::Chunk;
 
 /// The check's name.
 const NAME: &str = "documents";
-/// How many rows are read at once.
-const PAGE: usize = 200;
 
 impl Documents {
     /// Checks documents, and rebuilds their index if `fix` is set.
@@ -27,7 +25,7 @@ impl Documents {
     /// Reads each row. Returns the id of every chunk that searches can find, or the fault.
     async fn documents_roll(&self) -> Result<Result<HashSet<SubjectId>, String>, ServiceError> {
         let (mut named, mut found) = (HashMap::<ChunkId, DocumentId>::new(), HashSet::new());
-        let mut pages = self.base.store.documents().walk(PAGE);
+        let mut pages = self.base.store.documents().walk();
         while let Some(page) = pages.next().await? {
             for document in page {
                 named.extend(document.chunks.iter().map(|id| (*id, document.id)));
@@ -36,7 +34,7 @@ impl Documents {
                 );
             }
         }
-        let mut pages = self.base.store.chunks().walk(PAGE);
+        let mut pages = self.base.store.chunks().walk();
         while let Some(page) = pages.next().await? {
             for chunk in page {
                 if named.remove(&chunk.id) != Some(chunk.document) {

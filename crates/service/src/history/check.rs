@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, HashSet};
 use crate::{History, ServiceError, check::Check, index::Evidence};
 use cerebro_core::domain::{CandidateState, ExchangeId, SessionId, SubjectId};
 use cerebro_core::text;
+use cerebro_store::PAGE;
 
 /// The check's name.
 const NAME: &str = "history";
-/// How many rows are read at once.
-const PAGE: usize = 200;
 
 impl History {
     /// Checks history, and rebuilds its index if `fix` is set.
@@ -58,7 +57,7 @@ impl History {
     async fn history_roll(&self) -> Result<Result<HashSet<SubjectId>, String>, ServiceError> {
         let mut kept: HashSet<SubjectId> = HashSet::new();
         let mut counted: BTreeMap<SessionId, u32> = BTreeMap::new();
-        let mut pages = self.base.store.exchanges().walk(PAGE);
+        let mut pages = self.base.store.exchanges().walk();
         while let Some(page) = pages.next().await? {
             for full in self.base.store.exchanges().with_texts(page).await? {
                 let sealed = full.clone().sealed().exchange.digest;
@@ -70,7 +69,7 @@ impl History {
                 *counted.entry(full.exchange.session).or_default() += 1;
             }
         }
-        let mut pages = self.base.store.past_sessions().walk(PAGE);
+        let mut pages = self.base.store.past_sessions().walk();
         while let Some(page) = pages.next().await? {
             for session in page {
                 let found = counted.remove(&session.id).unwrap_or(0);
@@ -91,7 +90,7 @@ impl History {
 
     /// A fault of the candidates: each must cite exchanges that exist, and name the memory that it became.
     async fn candidates_differ(&self, kept: &HashSet<SubjectId>) -> Result<Option<String>, ServiceError> {
-        let mut pages = self.base.store.candidates().walk(PAGE);
+        let mut pages = self.base.store.candidates().walk();
         while let Some(page) = pages.next().await? {
             for candidate in page {
                 let is_missing = |id: &ExchangeId| !kept.contains(&SubjectId::from(*id));

@@ -15,8 +15,6 @@ use cerebro_core::domain::{
 use cerebro_core::redact::RedactedText;
 use cerebro_store::Write;
 
-/// How many exchanges are read, and forgotten, at once.
-const PAGE: usize = 200;
 /// Most sub-agents of one session that are looked up: theirs count, too.
 const SUB_AGENTS_MAX: usize = 10_000;
 
@@ -84,7 +82,7 @@ impl History {
         }
         let mut forgotten = Forgotten::default();
         let mut handbooks = Saved::new();
-        let mut pages = self.base.store.exchanges().walk(PAGE);
+        let mut pages = self.base.store.exchanges().walk();
         while let Some(page) = pages.next().await? {
             for (session, exchanges) in self.met(what, page).await? {
                 forgotten.exchanges += exchanges.len();
@@ -114,7 +112,7 @@ impl History {
 
     /// Removes sessions that have no exchange.
     pub(crate) async fn drop_empty(&self) -> Result<(), ServiceError> {
-        let mut pages = self.base.store.past_sessions().walk(PAGE);
+        let mut pages = self.base.store.past_sessions().walk();
         while let Some(page) = pages.next().await? {
             let empty: Vec<SessionId> =
                 page.into_iter().filter(|session| session.exchanges == 0).map(|session| session.id).collect();
@@ -164,7 +162,7 @@ impl History {
         forgotten: &mut Forgotten,
     ) -> Result<(), ServiceError> {
         let claiming = self.claiming(what).await?;
-        let mut pages = self.base.store.past_sessions().walk(PAGE);
+        let mut pages = self.base.store.past_sessions().walk();
         while let Some(page) = pages.next().await? {
             let ids: Vec<SessionId> = page.iter().map(|session| session.id.clone()).collect();
             let runs = self.base.store.distil_runs().of(&ids).await?;
@@ -189,7 +187,7 @@ impl History {
     /// The sessions of which some claim says what is to be forgotten: a model may say it in words that no exchange has.
     async fn claiming(&self, what: Meant<'_>) -> Result<BTreeSet<SessionId>, ServiceError> {
         let mut claiming = BTreeSet::new();
-        let mut pages = self.base.store.candidates().walk(PAGE);
+        let mut pages = self.base.store.candidates().walk();
         while let Some(page) = pages.next().await? {
             let telling = page.into_iter().filter(|candidate| candidate.any_text(|text| what.holds(text)));
             claiming.extend(telling.map(|candidate| candidate.session));

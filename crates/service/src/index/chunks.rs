@@ -15,14 +15,11 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_search::lexical::{Change, Doc, Index};
-use cerebro_store::Store;
-
-/// How many documents or chunks are read at once.
-const PAGE: usize = 200;
+use cerebro_store::{PAGE, Store};
 
 /// Fills a new index.
 pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
-    let mut pages = store.documents().walk(PAGE);
+    let mut pages = store.documents().walk();
     while let Some(page) = pages.next().await? {
         for document in page {
             push(store, index, &document, &HashSet::new()).await?;

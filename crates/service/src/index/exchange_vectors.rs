@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::vectors::{EXACT_BYTES_MAX, Known, LOAD_WAIT, PAGE, Ready, VectorSearch, Vectors};
+use super::vectors::{EXACT_BYTES_MAX, LOAD_WAIT, PAGE, Ready, VectorSearch, Vectors};
 use crate::ServiceError;
 use cerebro_core::domain::{EventKind, ExchangeId};
 use cerebro_core::redact::RedactedText;
@@ -36,7 +36,7 @@ impl Vectors {
 
     /// Adds the vector of an exchange to those in memory, if they are of the same model.
     pub(crate) fn put_exchange(&self, model: &StoredModel, exchange: ExchangeId, vector: &[f32]) {
-        if matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table) {
+        if self.asks(model) {
             let packed = vec![Packed::new(vector)];
             self.change_exchanges(|space| space.put(&(), &exchange.into(), packed));
         }
@@ -111,7 +111,7 @@ impl VectorSearch {
             rows.extend(page.iter().map(|(id, vector)| ((*id).into(), 0, Packed::new(vector))));
         }
         // Another model may have been chosen while they were read.
-        if matches!(&*vectors.known(), Known::Ready(now) if now.model.table == ready.model.table) {
+        if vectors.asks(&ready.model) {
             vectors.change_exchanges(|space| space.fill(&(), rows));
         }
         Ok(())

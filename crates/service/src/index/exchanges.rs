@@ -12,10 +12,7 @@ use cerebro_core::domain::{
     Timestamp, Validity,
 };
 use cerebro_search::lexical::{Change, Doc, Index};
-use cerebro_store::Store;
-
-/// How many exchanges are read at once.
-const PAGE: usize = 200;
+use cerebro_store::{PAGE, Store};
 
 /// The type of exchanges that are left out of searches unless somebody asks for them.
 fn hidden_kind() -> Kind {
@@ -24,7 +21,7 @@ fn hidden_kind() -> Kind {
 
 /// Fills a new index.
 pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
-    let mut pages = store.exchanges().walk(PAGE);
+    let mut pages = store.exchanges().walk();
     while let Some(page) = pages.next().await? {
         push(store, index, store.exchanges().with_texts(page).await?).await?;
     }

@@ -301,7 +301,7 @@ impl MemoryIndex {
         index.belong(self.base.store.id());
         // After a fill that was cut off, the index follows the log from its beginning.
         index.reach(self.base.store.writer(), 0);
-        let mut pages = self.base.store.memories().walk(PAGE);
+        let mut pages = self.base.store.memories().walk();
         while let Some(page) = pages.next().await? {
             count += page.len();
             let live = page.iter().filter(|memory| memory.is_live());

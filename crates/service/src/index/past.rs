@@ -195,8 +195,8 @@ impl Past {
             Ok(Arc::new(Index::open(&dir)?))
         });
         let index = opened.await.map_err(broke_off)??;
-        let mut earlier = Earlier { pages: self.base.store.revisions().walk(PAGE), page: VecDeque::new() };
-        let mut memories = self.base.store.memories().walk(PAGE);
+        let mut earlier = Earlier { pages: self.base.store.revisions().walk(), page: VecDeque::new() };
+        let mut memories = self.base.store.memories().walk();
         while let Some(page) = memories.next().await? {
             let mut changes = Vec::with_capacity(page.len());
             for memory in &page {

@@ -15,7 +15,7 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use crate::{ServiceError, base::Base, lock, settings::Embedding, spending::Spending};
+use crate::{ServiceError, base::Base, lock, settings::Embedding};
 use cerebro_core::domain::{Memory, MemoryId, Project, Scope, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
 use cerebro_core::pace::{self, Breaker, Spent};
 use cerebro_core::redact::RedactedText;
@@ -63,7 +63,7 @@ pub(crate) struct Ready {
     queries: Arc<dyn Embedder>,
 }
 
-pub(super) enum Known {
+enum Known {
     NotYet,
     None,
     Ready(Arc<Ready>),
@@ -128,15 +128,20 @@ impl Vectors {
 
     /// Adds the new vectors of a memory, made by a model.
     pub(crate) fn put(&self, model: &StoredModel, scope: &Scope, memory: &MemoryId, vectors: &[Vec<f32>]) {
-        if !matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table) {
+        if !self.asks(model) {
             return;
         }
         let packed: Vec<Packed> = vectors.iter().map(|vector| Packed::new(vector)).collect();
         self.change(|space| space.put(scope, &(*memory).into(), packed));
     }
 
-    pub(super) fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
+    fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
         read(&self.known)
+    }
+
+    /// Whether it is this model that searches ask.
+    pub(super) fn asks(&self, model: &StoredModel) -> bool {
+        matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table)
     }
 
     fn set(&self, known: Known) {
@@ -198,13 +203,12 @@ impl Vectors {
 #[derive(Clone)]
 pub(crate) struct VectorSearch {
     pub(super) base: Base,
-    spending: Spending,
     pub(crate) held: Arc<Vectors>,
 }
 
 impl VectorSearch {
     pub(crate) fn new(base: &Base, held: Arc<Vectors>) -> Self {
-        Self { base: base.clone(), spending: Spending::new(base), held }
+        Self { base: base.clone(), held }
     }
 
     /// How texts become vectors.
@@ -331,7 +335,9 @@ impl VectorSearch {
     async fn embed_question(&self, ready: &Ready, text: RedactedText) -> Option<Arc<Vec<f32>>> {
         let vectors = &self.held;
         let metered = ready.queries.is_metered();
-        if metered && !self.spending.fits_budget(vectors.embedding.budget, pace::tokens_of(&text)).await {
+        if metered
+            && !self.base.spending().fits_budget(vectors.embedding.budget, pace::tokens_of(&text)).await
+        {
             return None;
         }
         *lock(&vectors.used) = Some(Instant::now());
@@ -339,7 +345,7 @@ impl VectorSearch {
         let now = vectors.begun.elapsed();
         if metered {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            self.spending.note_spent(&ready.model.name, Spent { tokens, requests: 1 }).await;
+            self.base.spending().note_spent(&ready.model.name, Spent { tokens, requests: 1 }).await;
         }
         match answer {
             Ok(embedded) => {
@@ -416,7 +422,7 @@ impl VectorSearch {
         };
         let count = rows.len();
         // Another model may have become active while this was read.
-        if matches!(&*vectors.known(), Known::Ready(now) if now.model.table == ready.model.table) {
+        if vectors.asks(&ready.model) {
             vectors.change(|space| space.fill(scope, rows));
         }
         tracing::debug!(count, ms = begun.elapsed().as_millis(), "the vectors of a project are in memory");

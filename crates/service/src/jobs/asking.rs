@@ -43,7 +43,7 @@ pub(crate) struct Question<'a> {
 
 /// The accounts that a question is charged to.
 pub(crate) struct Payer<'a> {
-    spending: &'a Spending,
+    spending: Spending<'a>,
     model: String,
     /// Each with the budget of its day.
     accounts: Vec<(Account, Budget)>,
@@ -53,13 +53,13 @@ pub(crate) struct Payer<'a> {
 
 impl<'a> Payer<'a> {
     /// For questions about how memories relate, with the budget of metered providers.
-    pub(crate) fn of_relations(spending: &'a Spending, llm: &Llm, paid: Budget) -> Self {
+    pub(crate) fn of_relations(spending: Spending<'a>, llm: &Llm, paid: Budget) -> Self {
         let accounts = llm.is_metered().then_some((Account::Metered, paid)).into_iter().collect();
         Self { spending, model: llm.name(), accounts, spent: Mutex::default() }
     }
 
     /// For distilling, which also has a budget of its own, whether the provider is metered or not.
-    pub(crate) fn of_distilling(spending: &'a Spending, llm: &Llm, settings: &DistilSettings) -> Self {
+    pub(crate) fn of_distilling(spending: Spending<'a>, llm: &Llm, settings: &DistilSettings) -> Self {
         let mut payer = Self::of_relations(spending, llm, settings.paid_budget());
         payer.accounts.push((Account::Distilling, settings.budget()));
         payer
@@ -208,7 +208,7 @@ mod tests {
                 ..llm::Settings::default()
             };
             let llm = llm::open(&settings, "relations").unwrap().unwrap();
-            let spending = &service.distilling.spending;
+            let spending = service.base.spending();
             let payer = Payer::of_relations(spending, &llm, Budget::of_settings(5_000, 0));
             for (tokens, is_ready) in [(0, true), (3_000, true), (1, false)] {
                 spending.note_spent("openai/m", Spent { tokens, requests: 1 }).await;

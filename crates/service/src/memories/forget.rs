@@ -4,16 +4,13 @@ use std::collections::BTreeSet;
 
 use cerebro_core::domain::{HistoryTombstone, Memory, MemoryId, Prompt, PromptId, Run, Scope, Session};
 use cerebro_core::hygiene::summary_key;
-use cerebro_store::Write;
+use cerebro_store::{PAGE, Write};
 
 use super::{agent_hooks::is_of_compaction, summary::carry_summary, update};
 use crate::{
     Caller, Memories, ServiceError,
     meant::{IsMeant, Meant, Thing},
 };
-
-/// Most rows that are read, and prompts that are removed, at once.
-const PAGE: usize = 200;
 
 /// What hooks had reported of the sessions that were forgotten.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,7 +32,7 @@ impl Memories {
     ) -> Result<Reported, ServiceError> {
         let prompts = self.forget_prompts(what, run).await?;
         let mut summaries = 0;
-        let mut pages = self.base.store.sessions().walk(PAGE);
+        let mut pages = self.base.store.sessions().walk();
         while let Some(page) = pages.next().await? {
             let mut buried = Vec::new();
             for past in page {
@@ -62,7 +59,7 @@ impl Memories {
 
     async fn forget_prompts(&self, what: Meant<'_>, run: Run) -> Result<usize, ServiceError> {
         let mut forgotten = 0;
-        let mut pages = self.base.store.prompts().walk(PAGE);
+        let mut pages = self.base.store.prompts().walk();
         while let Some(page) = pages.next().await? {
             let is_met = |prompt: &Prompt| {
                 let thing = Thing {

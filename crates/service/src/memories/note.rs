@@ -118,7 +118,7 @@ impl Memories {
         &self,
         after: Option<&str>,
     ) -> Result<Vec<(String, StoredRelation)>, ServiceError> {
-        Ok(self.base.store.relations().walk(PAGE_MAX).page(after).await?)
+        Ok(self.base.store.relations().walk().page(after, PAGE_MAX).await?)
     }
 
     /// Those of the memories that are here, live or not.

@@ -81,7 +81,7 @@ impl Memories {
     /// The live memories of either project that say what the other one no longer says.
     async fn said_again(&self, one: &Project, other: &Project) -> Result<Vec<MemoryId>, ServiceError> {
         let mut again = Vec::new();
-        let mut pages = self.base.store.memories().walk(BATCH);
+        let mut pages = self.base.store.memories().walk();
         while let Some(page) = pages.next().await? {
             for (of, elsewhere) in [(one, other), (other, one)] {
                 let is_own = |memory: &&Memory| memory.is_live() && memory.scope.project() == Some(of);

@@ -106,7 +106,7 @@ impl Memories {
         let superseded: BTreeSet<MemoryId> = corrected.iter().map(|edge| edge.older).collect();
         // What is deleted is noted first, and then what is said all the same is not noted any more.
         for is_live in [false, true] {
-            let mut pages = self.base.store.memories().walk(BATCH);
+            let mut pages = self.base.store.memories().walk();
             while let Some(page) = pages.next().await? {
                 let memories: Vec<Memory> = page
                     .into_iter()
@@ -134,7 +134,7 @@ impl Memories {
     }
 
     async fn rebuild_of_revisions(&self) -> Result<(), ServiceError> {
-        let mut pages = self.base.store.revisions().walk(BATCH);
+        let mut pages = self.base.store.revisions().walk();
         while let Some(page) = pages.next().await? {
             let owners: BTreeSet<MemoryId> = page.iter().map(|revision| revision.memory).collect();
             let owners = self.base.store.memories().map_of(&owners).await?;

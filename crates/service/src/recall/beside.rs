@@ -7,8 +7,7 @@ use cerebro_core::domain::SubjectId;
 use cerebro_core::feedback;
 use cerebro_core::recall::{ExternalSignals, Weights};
 
-/// How many relations are read at once, and the most that are read.
-const PAGE: usize = 1_000;
+/// Most relations that are read.
 const RELATIONS_MAX: usize = 200_000;
 /// Most memories whose signs are read.
 const USES_MAX: usize = 100_000;
@@ -32,7 +31,7 @@ impl Recall {
 
     async fn all_relations(&self) -> Result<HashMap<u64, Vec<(u64, f32)>>, ServiceError> {
         let mut relations: HashMap<u64, Vec<(u64, f32)>> = HashMap::new();
-        let mut pages = self.base.store.relations().walk(PAGE);
+        let mut pages = self.base.store.relations().walk();
         let mut count = 0;
         while count < RELATIONS_MAX
             && let Some(page) = pages.next().await?

@@ -76,11 +76,11 @@ async fn noted_in(replaced: &Path, clock: Clock) -> Result<Noted, StoreError> {
 
 async fn noted(store: &Store) -> Result<Noted, StoreError> {
     let mut noted = Noted { texts: store.history().records_of_forgotten_texts().await?, ..Noted::default() };
-    let mut pages = store.tombstones().walk(BATCH);
+    let mut pages = store.tombstones().walk();
     while let Some(page) = pages.next().await? {
         noted.tombstones.extend(page);
     }
-    let mut pages = store.history().walk_of_tombstones(BATCH);
+    let mut pages = store.history().walk_of_tombstones();
     while let Some(page) = pages.next().await? {
         noted.history.extend(page);
     }
@@ -122,7 +122,7 @@ async fn carried(service: &Service, noted: Noted) -> Result<CarriedOver, Service
         service.forget_again(&Carried { tombstones: newer.history.into_iter().collect(), texts }).await?
     };
     let mut said_again: Vec<MemoryId> = Vec::new();
-    let mut pages = store.memories().walk(BATCH);
+    let mut pages = store.memories().walk();
     while let Some(page) = pages.next().await? {
         let live: Vec<Memory> = page.into_iter().filter(Memory::is_live).collect();
         said_again.extend(store.tombstones().said_by(&live, &newer.tombstones));

@@ -2,7 +2,7 @@
 
 use cerebro_core::domain::{HistoryTombstone, SessionId, Timestamp, WorkId};
 use cerebro_ledger::{
-    Mac, State, Status, Step, Work, claim, limits,
+    Mac, State, Status, Step, Work, lease, limits,
     work::{SESSION, UNTITLED, session_name},
 };
 use cerebro_store::{StoredWork, Write};
@@ -229,7 +229,7 @@ impl Append<'_> {
         }
         let mut known = journal.known_onces(work, onces(prepared, &id)).await?;
         let now = journal.base.now();
-        let late = claim::is_late(work, &draft.state, &actor.holder(), now);
+        let late = lease::is_late(work, &draft.state, &actor.holder(), now);
         if late && self.must_hold {
             return Err(held_by_another(&id));
         }

@@ -1,6 +1,6 @@
 //! How a piece of work begins, forks from another one, and ends.
 
-use cerebro_core::domain::WorkId;
+use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::{
     State, Step, Work, limits,
     work::{TASK, key_name},
@@ -103,9 +103,11 @@ impl Journal {
         let forked = self.in_time_or_not(
             "forking work",
             Box::pin(async move {
-                let fork =
-                    Fork { journal: &journal, actor: &actor, from: &from, at, state: &state, first: &first };
-                let (work, state) = journal.base.store.change(|write| fork.made(write)).await?;
+                let fork = |write: &mut Write<'_>| {
+                    let work = fork_of(&journal, &actor, (&from.work, at), write.at());
+                    made(&journal, (work, state.clone()), &first, write)
+                };
+                let (work, state) = journal.base.store.change(fork).await?;
                 journal.held.wrote(work.id, state, 1);
                 Ok(work)
             }),
@@ -177,26 +179,14 @@ fn made(
     (stored.work, state)
 }
 
-struct Fork<'a> {
-    journal: &'a Journal,
-    actor: &'a Actor,
-    from: &'a StoredWork,
-    at: u64,
-    state: &'a State,
-    first: &'a Prepared,
-}
-
-impl Fork<'_> {
-    fn made(&self, write: &mut Write<'_>) -> (Work, State) {
-        let Self { journal, actor, from, at, state, first } = *self;
-        let from = &from.work;
-        // A session's piece of work is found by its session; a fork is not, so it is a task.
-        let kind = if from.is_session() { TASK } else { &from.kind };
-        // One whose texts were purged has no title; a piece of work with texts has one.
-        let title = if from.title.is_empty() { "a fork" } else { from.title.as_str() };
-        let mut work = new_work(journal, actor, kind, title, write.at());
-        work.project = from.project.clone();
-        work.forked_from = Some((from.id, at));
-        made(journal, (work, state.clone()), first, write)
-    }
+/// The piece of work that a fork begins, from an event of another one.
+fn fork_of(journal: &Journal, actor: &Actor, (from, at): (&Work, u64), now: Timestamp) -> Work {
+    // A session's piece of work is found by its session; a fork is not, so it is a task.
+    let kind = if from.is_session() { TASK } else { &from.kind };
+    // One whose texts were purged has no title; a piece of work with texts has one.
+    let title = if from.title.is_empty() { "a fork" } else { from.title.as_str() };
+    let mut work = new_work(journal, actor, kind, title, now);
+    work.project = from.project.clone();
+    work.forked_from = Some((from.id, at));
+    work
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, time::Duration};
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_ledger::{
-    ChainedEvent, Entry, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim,
-    fold, work::gives_title,
+    ChainedEvent, Entry, Mac, Outcome, State, Status, Step, body::Body, chain, chain::SALT_BYTES, fold,
+    lease, work::gives_title,
 };
 use cerebro_store::{Artifact, Checkpoint, ForgottenTexts, StoredWork, Write};
 
@@ -198,10 +198,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Any activity of the holder renews the claim.
+    /// Any activity of the holder renews the lease.
     pub fn renew(&mut self, actor: &Actor, at: Timestamp) {
         let until = lease_end(at, cerebro_ledger::limits::LEASE);
-        claim::renew(&mut self.stored.work, &actor.holder(), until);
+        lease::renew(&mut self.stored.work, &actor.holder(), until);
     }
 
     /// Brings the row up to date with the events, and adds both to the write.

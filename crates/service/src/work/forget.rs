@@ -11,16 +11,13 @@ use crate::{
     meant::{IsMeant, Meant, Thing},
 };
 
-/// Most pieces of work that are read at once.
-const PAGE: usize = 100;
-
 impl Journal {
     /// Purges the texts of events that hooks reported and that are meant, or of any events with a text to forget; and the
     /// title of work of which nothing else is left, or whose title has the text. The events stay, without their texts, so
     /// the chain still verifies, and a tombstone of each text stays. Returns their number; a dry run only counts.
     pub(crate) async fn forget(&self, what: Meant<'_>, run: Run) -> Result<usize, ServiceError> {
         let mut purged = 0;
-        let mut pages = self.base.store.works().walk(PAGE);
+        let mut pages = self.base.store.works().walk();
         while let Some(page) = pages.next().await? {
             for stored in page {
                 purged += self.forget_in(what, stored, run).await?;

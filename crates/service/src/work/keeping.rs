@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use cerebro_core::domain::{Timestamp, WorkId};
 use cerebro_ledger::State;
+use cerebro_store::PAGE;
 
 use super::{Held, Retention, Swept};
 use crate::{Journal, ServiceError, lock};
@@ -18,8 +19,6 @@ const SEAL_QUIET: Duration = Duration::from_secs(2 * 60);
 const PRUNE_EVERY: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 /// How long the end of the process waits for the last seal. What is not sealed then is sealed at the next start.
 const LAST_SEAL_MAX: Duration = Duration::from_secs(2);
-/// How many rows are read at once.
-const PAGE: usize = 200;
 
 /// What this process wrote that is not under a seal.
 #[derive(Debug, Default, PartialEq)]

@@ -4,7 +4,7 @@
 //!
 //! | file | what it has |
 //! | --- | --- |
-//! | [`begin`], [`append`], [`claim`], [`session`] | writing events: of a new piece, a fork and an end; of what was done; of claims and intents; of a session that was lost |
+//! | [`begin`], [`append`], [`lease`], [`session`] | writing events: of a new piece, a fork and an end; of what was done; of leases and intents; of a session that was lost |
 //! | [`draft`], [`once`] | the events of one write, before it is committed; which of them are there already |
 //! | [`reader`] | lists, one piece, and the hint for the agent that continues it |
 //! | [`findings`] | findings, which become memories |
@@ -21,13 +21,13 @@
 mod append;
 mod backfill;
 mod begin;
-mod claim;
 mod draft;
 pub(crate) mod export;
 mod findings;
 mod forget;
 mod keeping;
 mod keys;
+mod lease;
 mod once;
 mod prune;
 mod reader;
@@ -90,7 +90,7 @@ pub(crate) struct Held {
     unsealed: Mutex<keeping::Unsealed>,
     /// Rung when there is something to seal.
     bell: tokio::sync::Notify,
-    /// When the claims of a holder were last renewed by what it did elsewhere.
+    /// When the leases of a holder were last renewed by what it did elsewhere.
     renewed: Mutex<BTreeMap<String, Timestamp>>,
     /// The tree of seals, once it was needed. Locked while a seal is made.
     sealed: tokio::sync::Mutex<Option<sealing::Sealed>>,
@@ -156,7 +156,7 @@ impl Held {
 }
 
 impl Actor {
-    /// Who holds a claim of this actor's.
+    /// Who holds a lease of this actor's.
     fn holder(&self) -> String {
         self.session.as_ref().map_or_else(|| self.agent.to_string(), ToString::to_string)
     }

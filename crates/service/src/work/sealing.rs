@@ -8,7 +8,7 @@ use cerebro_ledger::{
     Status, Work, continues,
     seal::{Leaf, Log, Seal, verifier},
 };
-use cerebro_store::{StoredWork, Write};
+use cerebro_store::{PAGE, StoredWork, Write};
 
 use super::{Actor, WorkHead, WorkProof, keys::Keyring, verifying::readable};
 use crate::{Journal, ServiceError, lock};
@@ -17,8 +17,6 @@ use crate::{Journal, ServiceError, lock};
 const SEALED_AT_ONCE_MAX: usize = 1_000;
 /// Most seals that one call makes.
 const SEALS_AT_ONCE_MAX: usize = 100;
-/// How many seals are read at once.
-const PAGE: usize = 200;
 /// How long a key signs, in seconds: a day.
 const EPOCH_SECONDS: i64 = 24 * 60 * 60;
 

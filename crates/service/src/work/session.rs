@@ -3,7 +3,7 @@
 use cerebro_core::domain::Timestamp;
 use cerebro_ledger::{Outcome, State, Status, Step, Work};
 
-use super::{Actor, CloseWork, Target, claim::HELD_MAX};
+use super::{Actor, CloseWork, Target, lease::HELD_MAX};
 use crate::{Caller, Journal, ServiceError};
 
 impl Journal {

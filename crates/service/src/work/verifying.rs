@@ -22,14 +22,14 @@ const ORIGINS_MAX: usize = 100;
 
 /// The seals' record of one piece of work: the heads that it had, by number, and the seals with them.
 #[derive(Default)]
-struct Claims {
+struct SealRecord {
     heads: BTreeMap<u64, (Mac, u64)>,
     pruned: bool,
 }
 
 /// Where a piece of work, up to its last event, differs from its seals.
-fn unlike_seals(last: u64, heads: &BTreeMap<u64, Mac>, claims: &Claims) -> Vec<Finding> {
-    let differs = claims.heads.iter().filter(|(seq, (head, _))| heads.get(seq) != Some(head));
+fn unlike_seals(last: u64, heads: &BTreeMap<u64, Mac>, record: &SealRecord) -> Vec<Finding> {
+    let differs = record.heads.iter().filter(|(seq, (head, _))| heads.get(seq) != Some(head));
     let named = differs.map(|(seq, (_, seal))| {
         let (seq, seal) = (*seq, *seal);
         if seq > last {
@@ -70,13 +70,13 @@ impl Journal {
         // Nothing is sealed or pruned meanwhile.
         let _slot = self.held.sealed.lock().await;
         let events = self.base.store.works().count_events().await?;
-        let mut claims = self.verify_seals(anchors, &mut report).await?;
+        let mut records = self.verify_seals(anchors, &mut report).await?;
         self.verify_keys(&mut report).await?;
         let mut after: Option<String> = None;
         loop {
             let page = match self.base.store.works().page_of_rows(after.as_deref(), PAGE).await {
                 Err(error) if error.is_unreadable() => {
-                    self.verify_sealed(after.as_deref(), &mut claims, &mut report).await?;
+                    self.verify_sealed(after.as_deref(), &mut records, &mut report).await?;
                     break;
                 }
                 page => page?,
@@ -87,18 +87,18 @@ impl Journal {
                 let Some(stored) = stored else {
                     // Its row cannot be read, so this program did not write it so, whatever its events say.
                     let id = WorkId::parse(&id).ok();
-                    id.and_then(|id| claims.remove(&id));
+                    id.and_then(|id| records.remove(&id));
                     report.find(id, Finding::RowEdited);
                     continue;
                 };
-                let claims = claims.remove(&stored.work.id).unwrap_or_default();
-                self.verify_work(&stored, &claims, &mut report).await?;
+                let record = records.remove(&stored.work.id).unwrap_or_default();
+                self.verify_work(&stored, &record, &mut report).await?;
             }
             if is_last {
                 break;
             }
         }
-        let lost = claims.into_iter().filter(|(_, claims)| !claims.pruned).map(|(id, _)| id).collect();
+        let lost = records.into_iter().filter(|(_, record)| !record.pruned).map(|(id, _)| id).collect();
         self.verify_strays(events, lost, &mut report).await?;
         Ok(report)
     }
@@ -136,22 +136,22 @@ impl Journal {
     async fn verify_sealed(
         &self,
         after: Option<&str>,
-        claims: &mut BTreeMap<WorkId, Claims>,
+        records: &mut BTreeMap<WorkId, SealRecord>,
         report: &mut VerifiedWork,
     ) -> Result<(), ServiceError> {
         let ids: Vec<WorkId> =
-            claims.keys().filter(|id| after.is_none_or(|after| id.as_str() > after)).copied().collect();
+            records.keys().filter(|id| after.is_none_or(|after| id.as_str() > after)).copied().collect();
         let mut is_named = false;
         for id in ids {
             match self.base.store.works().by_id(&id).await {
                 Ok(None) => {}
                 Ok(Some(stored)) => {
-                    let claims = claims.remove(&id).unwrap_or_default();
-                    self.verify_work(&stored, &claims, report).await?;
+                    let record = records.remove(&id).unwrap_or_default();
+                    self.verify_work(&stored, &record, report).await?;
                 }
                 Err(error) if error.is_unreadable() => {
                     is_named = true;
-                    claims.remove(&id);
+                    records.remove(&id);
                     report.find(Some(id), Finding::RowEdited);
                 }
                 Err(error) => return Err(error.into()),
@@ -246,18 +246,18 @@ impl Journal {
     async fn verify_work(
         &self,
         stored: &StoredWork,
-        claims: &Claims,
+        record: &SealRecord,
         report: &mut VerifiedWork,
     ) -> Result<(), ServiceError> {
         report.works += 1;
         let (id, work) = (stored.work.id, &stored.work);
-        if claims.pruned {
+        if record.pruned {
             report.find(Some(id), Finding::WorkReturned);
         }
         if work.key_id != self.held.key_id {
-            return self.verify_foreign(stored, claims, report).await;
+            return self.verify_foreign(stored, record, report).await;
         }
-        let sealed: BTreeSet<u64> = claims.heads.keys().copied().collect();
+        let sealed: BTreeSet<u64> = record.heads.keys().copied().collect();
         let Some((verified, rows)) = readable(self.verified(stored, &sealed).await)? else {
             return self.verify_unreadable(work, report).await;
         };
@@ -265,9 +265,9 @@ impl Journal {
         report.events += events;
         report.purged += purged;
         if findings.is_empty() {
-            findings = unlike_seals(work.seq, &heads, claims);
+            findings = unlike_seals(work.seq, &heads, record);
         }
-        if findings.is_empty() && !self.is_derived_well(stored, claims, report).await? {
+        if findings.is_empty() && !self.is_derived_well(stored, record, report).await? {
             findings.push(Finding::RowEdited);
         }
         let is_sound = findings.is_empty();
@@ -281,14 +281,14 @@ impl Journal {
     async fn verify_foreign(
         &self,
         stored: &StoredWork,
-        claims: &Claims,
+        record: &SealRecord,
         report: &mut VerifiedWork,
     ) -> Result<(), ServiceError> {
         let Some(rows) = readable(self.all_events(&stored.work).await)? else {
             return self.verify_unreadable(&stored.work, report).await;
         };
         report.events += rows.len() as u64;
-        if !claims.heads.is_empty() || is_of_key(&self.held.key, &stored.work, &rows) {
+        if !record.heads.is_empty() || is_of_key(&self.held.key, &stored.work, &rows) {
             report.find(Some(stored.work.id), Finding::RowEdited);
         } else {
             report.foreign += 1;
@@ -300,10 +300,10 @@ impl Journal {
     async fn is_derived_well(
         &self,
         stored: &StoredWork,
-        claims: &Claims,
+        record: &SealRecord,
         report: &VerifiedWork,
     ) -> Result<bool, ServiceError> {
-        let (work, last) = (&stored.work, claims.heads.keys().next_back().copied());
+        let (work, last) = (&stored.work, record.heads.keys().next_back().copied());
         // In a restored store, a new journal begins, and rows still have the numbers that the earlier journal had
         // sealed. If seals are missing, that fault is reported instead.
         let is_named_by_seals = report.seals > 0 && report.findings.iter().all(|found| found.work.is_some());
@@ -383,7 +383,7 @@ impl Journal {
         &self,
         anchors: &[Anchor],
         report: &mut VerifiedWork,
-    ) -> Result<BTreeMap<WorkId, Claims>, ServiceError> {
+    ) -> Result<BTreeMap<WorkId, SealRecord>, ServiceError> {
         let (origin, first, count) = {
             let keyring = lock(&self.held.keyring);
             (keyring.origin().to_owned(), keyring.first_public(), keyring.seals())
@@ -392,7 +392,7 @@ impl Journal {
         report.seals = seals.len() as u64;
         let mut public = first.unwrap_or_default();
         let (mut log, mut next, mut is_whole) = (Log::default(), 0, true);
-        let mut claims: BTreeMap<WorkId, Claims> = BTreeMap::new();
+        let mut records: BTreeMap<WorkId, SealRecord> = BTreeMap::new();
         let mut roots = BTreeMap::from([(0, log.root())]);
         for seal in &seals {
             for missing in next..seal.number {
@@ -409,9 +409,9 @@ impl Journal {
             public = seal.next.unwrap_or(public);
             roots.insert(log.size(), log.root());
             for leaf in seal.leaves.iter().filter_map(|leaf| Leaf::parse(leaf)) {
-                let claims = claims.entry(leaf.work).or_default();
-                claims.heads.insert(leaf.seq, (leaf.head, seal.number));
-                claims.pruned = leaf.pruned;
+                let record = records.entry(leaf.work).or_default();
+                record.heads.insert(leaf.seq, (leaf.head, seal.number));
+                record.pruned = leaf.pruned;
             }
         }
         for missing in next..count {
@@ -422,6 +422,6 @@ impl Journal {
                 report.find(None, Finding::AnchorDiffers { size: anchor.size });
             }
         }
-        Ok(claims)
+        Ok(records)
     }
 }

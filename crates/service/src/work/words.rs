@@ -17,7 +17,7 @@ pub struct Actor {
     /// [`LOCAL_OWNER`] for the socket, the name of the token for HTTP. A row of another owner does not exist.
     pub owner: String,
     pub agent: RedactedText,
-    /// The session, which is also who holds a claim; an agent without one holds it by its name.
+    /// The session, which is also who holds a lease; an agent without one holds it by its name.
     pub session: Option<SessionId>,
     pub project: Project,
     pub directory: Option<String>,
@@ -149,9 +149,9 @@ pub struct ShownWork {
     pub stale: Option<Stale>,
 }
 
-/// A claim that was made or renewed.
+/// Who holds a piece of work after somebody asked for its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkClaimed {
+pub struct WorkHold {
     /// Whether the actor holds it now.
     pub held: bool,
     /// Who does, if not.

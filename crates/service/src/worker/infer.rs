@@ -98,7 +98,7 @@ impl Worker {
     }
 
     fn payer(&self, llm: &Llm) -> Payer<'_> {
-        Payer::of_relations(&self.spending, llm, self.vectors.embedding().inference.budget)
+        Payer::of_relations(self.base.spending(), llm, self.vectors.embedding().inference.budget)
     }
 
     /// Asks a model how a memory relates to similar ones. Returns the claims that pass the check.

@@ -20,7 +20,7 @@ use crate::{
     index::{MemoryIndex, VectorSearch},
     jobs::{Jobs, Runner},
     recall::ClaimCache,
-    spending::{Account, Spending},
+    spending::Account,
 };
 use cerebro_core::pace::{self, Spent};
 use cerebro_store::JobKind;
@@ -52,7 +52,6 @@ pub struct Worker {
     pub(crate) base: Base,
     pub(crate) index: MemoryIndex,
     pub(crate) vectors: VectorSearch,
-    pub(crate) spending: Spending,
     pub(crate) claims: Arc<ClaimCache>,
     pub(crate) jobs: Arc<Jobs>,
     backfill: Arc<Backfill>,
@@ -63,7 +62,6 @@ impl Worker {
     pub(crate) fn new(
         index: &MemoryIndex,
         vectors: &VectorSearch,
-        spending: &Spending,
         claims: &Arc<ClaimCache>,
         exchanges: Arc<ExchangeBacklog>,
         runner: &Runner,
@@ -72,7 +70,6 @@ impl Worker {
             base: runner.base.clone(),
             index: index.clone(),
             vectors: vectors.clone(),
-            spending: spending.clone(),
             claims: Arc::clone(claims),
             jobs: Arc::clone(&runner.jobs),
             backfill: Arc::new(Backfill::new()),
@@ -89,7 +86,7 @@ impl Worker {
 
     /// What was spent today with all metered providers.
     pub async fn spent_today(&self) -> Result<Spent, ServiceError> {
-        self.spending.today(Account::Metered).await
+        self.base.spending().today(Account::Metered).await
     }
 
     /// How many jobs keep the daemon from exiting: none while the worker cannot continue.

@@ -2,58 +2,58 @@
 
 use std::collections::HashMap;
 
-use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Bytes, Object, RecordId, SurrealValue, object};
 
 use super::{session::session_key, vector};
 use crate::{
     Store, StoreError,
+    columns::{self, Columns, RawRow, columns, row_of},
     read::{Vars, Walk, one, take},
-    row::{datetime, held, key, malformed, own_key, small, timestamp},
-    statement::{self, Statement},
+    row::{held, key, malformed},
+    statement,
 };
 use cerebro_core::domain::{
     Exchange, ExchangeId, FullExchange, PastCommand, Proven, SessionId, Timestamp, limits::EXCHANGE_BYTES_MAX,
 };
+use cerebro_core::redact::RedactedText;
 
 const TABLE: &str = "exchange";
 const TEXTS: &str = "exchange_text";
 /// The level of compression of texts: the default of zstd.
 const LEVEL: i32 = 3;
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct ExchangeRow {
-    id: Option<RecordId>,
-    session: String,
-    seq: i64,
-    part: i64,
-    at: Datetime,
-    title: String,
-    files: Vec<String>,
-    commands: Vec<String>,
-    outcomes: Vec<String>,
-    errors: Vec<String>,
-    withdrawn: bool,
-    first: Option<String>,
-    last: Option<String>,
-    digest: String,
-    stored_at: Datetime,
+columns! {
+    Exchange in "exchange" {
+        id: key(ExchangeId::of_key), session: text(SessionId::as_str, SessionId::parse), seq, part, at, title, files,
+        commands: flat, errors, withdrawn, first, last, digest,
+    }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct PutExchange {
-    id: RecordId,
-    row: ExchangeRow,
-    text_id: RecordId,
-    text: Bytes,
-    proven: Option<Bytes>,
-    vector_id: RecordId,
-}
+/// The lines of commands, and in the same order how they ended.
+impl Columns for Vec<PastCommand> {
+    fn put_into(&self, row: &mut Object) {
+        let outcome = |command: &PastCommand| match command.ok {
+            Some(true) => "done".to_owned(),
+            Some(false) => "failed".to_owned(),
+            None => "unknown".to_owned(),
+        };
+        row.insert("commands", self.iter().map(|command| command.line.to_string()).collect::<Vec<_>>());
+        row.insert("outcomes", self.iter().map(outcome).collect::<Vec<_>>());
+    }
 
-#[derive(SurrealValue)]
-pub(super) struct GoneExchange {
-    id: RecordId,
-    text_id: RecordId,
-    vector_id: RecordId,
+    fn take_from(row: &mut Object, table: &'static str) -> Result<Self, StoreError> {
+        let lines: Vec<RedactedText> = columns::take(table, row, "commands")?;
+        let outcomes: Vec<String> = columns::take(table, row, "outcomes")?;
+        let command = |(line, outcome): (RedactedText, String)| PastCommand {
+            line,
+            ok: match outcome.as_str() {
+                "done" => Some(true),
+                "failed" => Some(false),
+                _ => None,
+            },
+        };
+        Ok(lines.into_iter().zip(outcomes).map(command).collect())
+    }
 }
 
 #[derive(SurrealValue)]
@@ -61,12 +61,6 @@ struct TextRow {
     id: RecordId,
     text: Bytes,
     proven: Option<Bytes>,
-}
-
-#[derive(SurrealValue)]
-struct ProvenRow {
-    id: RecordId,
-    proven: Bytes,
 }
 
 pub(crate) fn record(id: &ExchangeId) -> RecordId {
@@ -77,50 +71,23 @@ fn text_record(id: &ExchangeId) -> RecordId {
     RecordId::new(TEXTS, id.key())
 }
 
-fn strings<T: ToString>(texts: &[T]) -> Vec<String> {
-    texts.iter().map(ToString::to_string).collect()
-}
-
-fn outcome(command: &PastCommand) -> &'static str {
-    match command.ok {
-        Some(true) => "done",
-        Some(false) => "failed",
-        None => "unknown",
-    }
-}
-
-pub(super) fn put(full: &FullExchange, at: Timestamp) -> PutExchange {
+pub(super) fn put(full: &FullExchange, at: Timestamp) -> Object {
     let exchange = &full.exchange;
-    let row = ExchangeRow {
-        id: None,
-        session: exchange.session.as_str().to_owned(),
-        seq: i64::from(exchange.seq),
-        part: i64::from(exchange.part),
-        at: datetime(exchange.at),
-        title: exchange.title.to_string(),
-        files: strings(&exchange.files),
-        commands: exchange.commands.iter().map(|command| command.line.to_string()).collect(),
-        outcomes: exchange.commands.iter().map(|command| outcome(command).to_owned()).collect(),
-        errors: strings(&exchange.errors),
-        withdrawn: exchange.withdrawn,
-        first: exchange.first.clone(),
-        last: exchange.last.clone(),
-        digest: exchange.digest.clone(),
-        stored_at: datetime(at),
-    };
+    let mut row = row_of(exchange);
+    columns::put(&mut row, "stored_at", &at);
     let proven = (!full.proven.is_empty()).then(|| Bytes::from(compressed(&full.proven.as_json())));
-    PutExchange {
+    object! {
         id: record(&exchange.id),
-        row,
+        row: row,
         text_id: text_record(&exchange.id),
         text: Bytes::from(compressed(&full.text)),
-        proven,
+        proven: proven,
         vector_id: vector::record(&exchange.id),
     }
 }
 
-pub(super) fn gone(id: &ExchangeId) -> GoneExchange {
-    GoneExchange { id: record(id), text_id: text_record(id), vector_id: vector::record(id) }
+pub(super) fn gone(id: &ExchangeId) -> Object {
+    object! { id: record(id), text_id: text_record(id), vector_id: vector::record(id) }
 }
 
 /// Compresses a text with zstd. It works in memory, so the only possible failure is a lack of memory.
@@ -143,37 +110,6 @@ fn proven(json: &str) -> Result<Proven, StoreError> {
     Ok(proven.map(usize::MAX, held))
 }
 
-impl TryFrom<ExchangeRow> for Exchange {
-    type Error = StoreError;
-
-    fn try_from(row: ExchangeRow) -> Result<Self, StoreError> {
-        let id = own_key(TABLE, row.id)?;
-        let command = |(line, outcome): (String, String)| PastCommand {
-            line: held(line),
-            ok: match outcome.as_str() {
-                "done" => Some(true),
-                "failed" => Some(false),
-                _ => None,
-            },
-        };
-        Ok(Self {
-            id: exchange_id(&id)?,
-            session: session_key(&row.session)?,
-            seq: small(row.seq),
-            part: small(row.part),
-            at: timestamp(row.at),
-            title: held(row.title),
-            files: row.files.into_iter().map(held).collect(),
-            commands: row.commands.into_iter().zip(row.outcomes).map(command).collect(),
-            errors: row.errors.into_iter().map(held).collect(),
-            withdrawn: row.withdrawn,
-            first: row.first,
-            last: row.last,
-            digest: row.digest,
-        })
-    }
-}
-
 pub(crate) fn exchange_id(key: &str) -> Result<ExchangeId, StoreError> {
     ExchangeId::of_key(key).map_err(|_| malformed(TABLE, "id", key))
 }
@@ -192,7 +128,7 @@ impl<'a> Exchanges<'a> {
     /// The digest of an exchange, whose text is not read.
     pub(super) async fn digest(self, id: &ExchangeId) -> Result<Option<String>, StoreError> {
         let vars = Vars::new().list("ids", [record(id)]);
-        let found: Vec<Exchange> = self.select(statement::EXCHANGE_GET, vars).await?;
+        let found: Vec<Exchange> = self.0.select(statement::EXCHANGE_GET, vars).await?;
         Ok(one(found).map(|exchange| exchange.digest))
     }
 
@@ -202,7 +138,7 @@ impl<'a> Exchanges<'a> {
             return Ok(Vec::new());
         }
         let vars = Vars::new().list("ids", ids.iter().map(record));
-        self.with_texts(self.select(statement::EXCHANGE_GET, vars).await?).await
+        self.with_texts(self.0.select(statement::EXCHANGE_GET, vars).await?).await
     }
 
     /// The exchanges of a session from `seq` on, in order.
@@ -212,7 +148,7 @@ impl<'a> Exchanges<'a> {
         seq: u32,
         limit: usize,
     ) -> Result<Vec<Exchange>, StoreError> {
-        self.select(statement::EXCHANGE_SINCE, at_place(session, seq).limit(limit)).await
+        self.0.select(statement::EXCHANGE_SINCE, at_place(session, seq).limit(limit)).await
     }
 
     /// The exchanges of a session before `seq`, nearest first.
@@ -222,7 +158,7 @@ impl<'a> Exchanges<'a> {
         seq: u32,
         limit: usize,
     ) -> Result<Vec<Exchange>, StoreError> {
-        self.select(statement::EXCHANGE_BEFORE, at_place(session, seq).limit(limit)).await
+        self.0.select(statement::EXCHANGE_BEFORE, at_place(session, seq).limit(limit)).await
     }
 
     /// The exchanges of a session from `seq` on that were stored at or after a moment, in order.
@@ -233,7 +169,7 @@ impl<'a> Exchanges<'a> {
         at: Timestamp,
         limit: usize,
     ) -> Result<Vec<Exchange>, StoreError> {
-        self.select(statement::EXCHANGE_STORED, at_place(session, seq).at("at", at).limit(limit)).await
+        self.0.select(statement::EXCHANGE_STORED, at_place(session, seq).at("at", at).limit(limit)).await
     }
 
     /// All exchanges of some sessions, in no order.
@@ -242,7 +178,7 @@ impl<'a> Exchanges<'a> {
             return Ok(Vec::new());
         }
         let ids: Vec<String> = sessions.iter().map(|id| id.as_str().to_owned()).collect();
-        self.select(statement::EXCHANGE_OF, Vars::new().with("sessions", ids)).await
+        self.0.select(statement::EXCHANGE_OF, Vars::new().with("sessions", ids)).await
     }
 
     /// The ids of all exchanges of a session.
@@ -255,24 +191,23 @@ impl<'a> Exchanges<'a> {
     /// The sessions with an exchange that begins or ends with one of these turns, given by the digests of their
     /// native ids.
     pub async fn owners_of_turns(self, turns: &[String]) -> Result<Vec<(String, SessionId)>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Owner {
-            turn: String,
-            session: String,
-        }
         if turns.is_empty() {
             return Ok(Vec::new());
         }
         let vars = Vars::new().with("turns", turns.to_vec());
         let mut results = self.0.engine()?.run(statement::EXCHANGE_OWNERS, vars.0).await?;
-        let mut owners = take::<Owner>(TABLE, &mut results, 0)?;
-        owners.extend(take::<Owner>(TABLE, &mut results, 1)?);
-        owners.into_iter().map(|owner| Ok((owner.turn, session_key(&owner.session)?))).collect()
+        let mut owners = take::<RawRow>(TABLE, &mut results, 0)?;
+        owners.extend(take::<RawRow>(TABLE, &mut results, 1)?);
+        let owner = |row: RawRow| {
+            let (turn, session): (String, String) = row.pair(TABLE, ["turn", "session"])?;
+            Ok((turn, session_key(&session)?))
+        };
+        owners.into_iter().map(owner).collect()
     }
 
-    /// All exchanges in order of id, without their texts, `limit` at a time.
-    pub fn walk(self, limit: usize) -> Walk<'a, Exchange> {
-        Walk::over::<ExchangeRow>(self.0, TABLE, limit)
+    /// All exchanges in order of id, without their texts.
+    pub fn walk(self) -> Walk<'a, Exchange> {
+        Walk::over(self.0)
     }
 
     /// Adds texts and proven facts to exchanges. A text is empty if somebody forgets the exchange at this moment.
@@ -304,17 +239,12 @@ impl<'a> Exchanges<'a> {
         }
         let vars = Vars::new().list("ids", exchanges.iter().map(|exchange| text_record(&exchange.id)));
         let mut found = HashMap::new();
-        for row in self.0.values::<ProvenRow>(TEXTS, statement::EXCHANGE_PROVEN, vars).await? {
-            found.insert(
-                exchange_id(&key(TEXTS, row.id)?)?,
-                proven(&decompressed(&row.proven.into_inner())?)?,
-            );
+        let rows: Vec<(ExchangeId, Vec<u8>)> =
+            self.0.pairs(TEXTS, ["id", "proven"], statement::EXCHANGE_PROVEN, vars).await?;
+        for (id, bytes) in rows {
+            found.insert(id, proven(&decompressed(&bytes)?)?);
         }
         Ok(exchanges.iter().map(|exchange| found.remove(&exchange.id).unwrap_or_default()).collect())
-    }
-
-    async fn select(self, statement: Statement, vars: Vars) -> Result<Vec<Exchange>, StoreError> {
-        self.0.select::<ExchangeRow, _>(TABLE, statement, vars).await
     }
 }
 

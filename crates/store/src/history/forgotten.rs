@@ -6,14 +6,14 @@ use std::{
     sync::Arc,
 };
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Object, RecordId};
 
 use super::History;
 use crate::{
     StoreError, Write,
     changes::NewEvent,
+    columns::{columns, row_of, with_id},
     read::Vars,
-    row::{datetime, malformed, own_key, signed, size, timestamp},
     statement,
     text_key::KeyMaker,
 };
@@ -24,25 +24,19 @@ use cerebro_core::text::comparable;
 const TEXTS_MAX: usize = 1_000;
 const TABLE: &str = "forgotten_text";
 
-#[derive(Debug, Clone, SurrealValue)]
-pub(super) struct Row {
-    id: Option<RecordId>,
-    /// Its length in characters.
-    chars: i64,
-    /// Its rolling sum, which finds the few places where the key is worth computing.
-    sum: i64,
-    at: Datetime,
-}
-
 /// A forgotten text, as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForgottenText {
     key: String,
+    /// Its length in characters.
     chars: usize,
+    /// Its rolling sum, which finds the few places where the key is worth computing.
     sum: u32,
     /// When it was forgotten; `None` before it is recorded.
     at: Option<Timestamp>,
 }
+
+columns! { ForgottenText in "forgotten_text" { key: key(str::parse::<String>), chars, sum, at } }
 
 impl ForgottenText {
     fn of(key_maker: &KeyMaker, text: &str) -> Self {
@@ -57,24 +51,9 @@ impl ForgottenText {
     }
 
     /// The row. Its moment is `now`, unless the text was recorded before.
-    pub(super) fn row(&self, now: Timestamp) -> Row {
-        let at = self.at.unwrap_or(now);
-        Row {
-            id: Some(RecordId::new(TABLE, self.key.as_str())),
-            chars: signed(self.chars as u64),
-            sum: i64::from(self.sum),
-            at: datetime(at),
-        }
-    }
-}
-
-impl TryFrom<Row> for ForgottenText {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        let key = own_key(TABLE, row.id)?;
-        let sum = u32::try_from(row.sum).map_err(|_| malformed(TABLE, "sum", &row.sum.to_string()))?;
-        Ok(Self { key, chars: size(row.chars), sum, at: Some(timestamp(row.at)) })
+    pub(super) fn row(&self, now: Timestamp) -> Object {
+        let recorded = Self { at: self.at.or(Some(now)), ..self.clone() };
+        with_id(RecordId::new(TABLE, self.key.as_str()), row_of(&recorded))
     }
 }
 
@@ -198,7 +177,7 @@ impl History<'_> {
     /// The records of these texts, made with any secret, the latest first.
     pub async fn records_of_forgotten_texts(self) -> Result<Vec<ForgottenText>, StoreError> {
         let vars = Vars::new().limit(TEXTS_MAX);
-        self.0.select::<Row, ForgottenText>(TABLE, statement::FORGOTTEN_TEXT_LIST, vars).await
+        self.0.select(statement::FORGOTTEN_TEXT_LIST, vars).await
     }
 
     /// The texts among these that can be recognised with the secret of this home.

@@ -16,18 +16,18 @@ pub(super) use exchange::{exchange_id, record as exchange_record};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Value, Variables};
+use surrealdb::types::{RecordId, Value, Variables, object};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    read::{Table, Vars, Walk, take},
-    row::{datetime, key, malformed, unsigned},
+    columns::{self, Columns, RawRow, Row, columns},
+    read::{Vars, Walk, take},
+    row::{datetime, malformed},
     statement,
 };
 use cerebro_core::domain::{
-    EventKind, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Source,
-    SourceState,
+    EventKind, ExchangeId, FullExchange, HistoryTombstone, PastSession, SessionId, Source, SourceState,
 };
 
 /// The changes of the tables of history.
@@ -76,18 +76,12 @@ impl HistoryChanges {
     }
 }
 
-#[derive(SurrealValue)]
-struct At {
-    id: RecordId,
-    at: Datetime,
-}
+impl Row for HistoryTombstone {
+    const TABLE: &'static str = "history_tombstone";
 
-impl TryFrom<At> for HistoryTombstone {
-    type Error = StoreError;
-
-    fn try_from(row: At) -> Result<Self, StoreError> {
-        let digest = key("history_tombstone", row.id)?;
-        Self::parse(&digest).ok_or_else(|| malformed("history_tombstone", "digest", &digest))
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
+        let digest = row.key().unwrap_or_default();
+        Self::parse(&digest).ok_or_else(|| malformed(Self::TABLE, "digest", &digest))
     }
 }
 
@@ -98,9 +92,8 @@ impl Part for HistoryChanges {
             session::put(put, *before)
         });
         commit.add(statement::COMMIT_EXCHANGES, "exchanges", &self.exchanges, |full| exchange::put(full, at));
-        commit.add(statement::COMMIT_WITHDRAWN, "withdrawn", &self.withdrawn, |id| At {
-            id: exchange::record(id),
-            at: datetime(at),
+        commit.add(statement::COMMIT_WITHDRAWN, "withdrawn", &self.withdrawn, |id| {
+            object! { id: exchange::record(id), at: datetime(at) }
         });
         commit.add(statement::COMMIT_GONE_EXCHANGES, "gone_exchanges", &self.gone_exchanges, exchange::gone);
         commit.add(statement::COMMIT_SOURCES, "sources", &self.sources, source::put);
@@ -123,7 +116,7 @@ impl Part for HistoryChanges {
             statement::COMMIT_HISTORY_TOMBSTONES,
             "history_tombstones",
             &self.tombstones,
-            |tombstone| At { id: history_tombstone_record(tombstone), at: datetime(at) },
+            |tombstone| object! { id: history_tombstone_record(tombstone), at: datetime(at) },
         );
         commit
             .add(statement::COMMIT_FORGOTTEN_TEXTS, "forgotten_texts", &self.forgotten, |text| text.row(at));
@@ -264,6 +257,8 @@ pub struct SourceCounts {
     pub malformed: u64,
 }
 
+columns! { SourceCounts { sources, bytes, unknown, malformed } }
+
 noun! {
     /// The history as a whole.
     history: History
@@ -291,56 +286,31 @@ impl<'a> History<'a> {
     }
 
     /// All tombstones in order of digest.
-    pub fn walk_of_tombstones(self, limit: usize) -> Walk<'a, HistoryTombstone> {
-        Walk::over::<At>(self.0, Table::HistoryTombstone.as_str(), limit)
+    pub fn walk_of_tombstones(self) -> Walk<'a, HistoryTombstone> {
+        Walk::over(self.0)
     }
 
     /// The statistics of history.
     pub async fn counts(self) -> Result<HistoryCounts, StoreError> {
-        #[derive(SurrealValue)]
-        struct Totals {
-            sessions: i64,
-            exchanges: i64,
-            forgotten: i64,
-        }
-        #[derive(SurrealValue)]
-        struct Standing {
-            agent: String,
-            state: String,
-            sources: i64,
-            bytes: i64,
-            unknown: i64,
-            malformed: i64,
-        }
-        #[derive(SurrealValue)]
-        struct OfAgent {
-            agent: String,
-            sessions: i64,
-        }
         let mut results = self.0.engine()?.run(statement::HISTORY_COUNTS, Variables::new()).await?;
         let mut counts = HistoryCounts::default();
-        for totals in take::<Totals>("history", &mut results, 0)? {
-            counts.sessions = unsigned(totals.sessions);
-            counts.exchanges = unsigned(totals.exchanges);
-            counts.forgotten = unsigned(totals.forgotten);
+        for totals in take::<RawRow>("history", &mut results, 0)? {
+            let mut totals = totals.columns("history")?;
+            let mut count = |name| columns::take("history", &mut totals, name);
+            counts.sessions = count("sessions")?;
+            counts.exchanges = count("exchanges")?;
+            counts.forgotten = count("forgotten")?;
         }
-        for row in take::<Standing>("source", &mut results, 1)? {
-            let state = source::state(&row.state)?;
-            let count = SourceCounts {
-                sources: unsigned(row.sources),
-                bytes: unsigned(row.bytes),
-                unknown: unsigned(row.unknown),
-                malformed: unsigned(row.malformed),
-            };
-            counts.sources.insert((row.agent, state), count);
+        for row in take::<RawRow>("source", &mut results, 1)? {
+            let mut row = row.columns("source")?;
+            let of =
+                (columns::take("source", &mut row, "agent")?, columns::take("source", &mut row, "state")?);
+            counts.sources.insert(of, SourceCounts::take_from(&mut row, "source")?);
         }
-        for row in take::<OfAgent>("past_session", &mut results, 2)? {
-            counts.by_agent.insert(row.agent, unsigned(row.sessions));
+        for row in take::<RawRow>("past_session", &mut results, 2)? {
+            let (agent, sessions) = row.pair("past_session", ["agent", "sessions"])?;
+            counts.by_agent.insert(agent, sessions);
         }
         Ok(counts)
     }
-}
-
-fn project_of(name: &str) -> Result<Project, StoreError> {
-    super::row::project("past_session", name)
 }

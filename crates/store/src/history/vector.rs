@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use surrealdb::types::{Bytes, RecordId, SurrealValue};
+use surrealdb::types::RecordId;
 
 use super::exchange::{self, exchange_id};
 use crate::{
     Store, StoreError, StoredModel, packed,
     read::{Vars, one},
-    row::{key, size},
+    row::size,
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Exchange, ExchangeId};
@@ -77,17 +77,9 @@ impl ExchangeVectors<'_> {
         after: Option<&ExchangeId>,
         limit: usize,
     ) -> Result<Vec<(ExchangeId, Vec<f32>)>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Row {
-            id: RecordId,
-            numbers: Bytes,
-        }
         let after = after.map_or_else(|| RecordId::new(TABLE, ""), record);
         let vars = Vars::new().with("model", model.table.as_str()).with("after", after).limit(limit);
-        let rows: Vec<Row> = self.0.values(TABLE, statement::EXCHANGE_VECTOR_PAGE, vars).await?;
-        rows.into_iter()
-            .map(|row| Ok((exchange_id(&key(TABLE, row.id)?)?, packed::vector(&row.numbers))))
-            .collect()
+        self.0.pairs(TABLE, ["id", "numbers"], statement::EXCHANGE_VECTOR_PAGE, vars).await
     }
 
     /// Removes the vectors of exchanges.

@@ -1,9 +1,9 @@
 //! The jobs that a commit queues, and those that it cancels.
 
-use super::JobKind;
+use super::{JobKind, queued};
 use crate::{
     changes::{CommitScript, Part},
-    row::{JobRow, datetime},
+    row::datetime,
     statement,
 };
 use cerebro_core::domain::MemoryId;
@@ -21,9 +21,10 @@ impl Part for JobChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         // Leases follow the clock. A job must be due now, even if the moment of its commit is ahead of the clock.
         let (at, due) = (commit.at, commit.at.min(commit.now));
-        commit.add(statement::COMMIT_JOBS, "jobs", &self.due, |(memory, revision)| JobRow {
-            queued_at: Some(datetime(at)),
-            ..JobRow::queued(JobKind::Embed, &(*memory).into(), *revision, due)
+        commit.add(statement::COMMIT_JOBS, "jobs", &self.due, |(memory, revision)| {
+            let mut row = queued(JobKind::Embed, &(*memory).into(), *revision, due);
+            row.insert("queued_at", datetime(at));
+            row
         });
         commit.add(statement::COMMIT_VOID_JOBS, "void_jobs", &self.void, |memory| {
             JobKind::ALL.map(|kind| kind.record(&(*memory).into())).to_vec()

@@ -42,23 +42,18 @@ impl Memories<'_> {
             .count("start", start)
             .limit(limit);
         let mut results = self.0.engine()?.run(statement::MEMORY_DELETED_PAGE, vars.0).await?;
-        let rows: Vec<Value> = take("memory", &mut results, 0)?;
+        let memories = parse(take("memory", &mut results, 0)?)?;
         let counted = one(take::<Counted>("memory", &mut results, 1)?);
         let total = counted.map_or(0, |row| size(row.count));
-        Ok((parse::<RawRow, _>("memory", rows)?, total))
+        Ok((memories, total))
     }
 
     /// The number of live memories of each type, in no order.
     pub async fn count_by_type(self) -> Result<Vec<(Kind, usize)>, StoreError> {
-        #[derive(SurrealValue)]
-        struct Counted {
-            #[surreal(rename = "type")]
-            kind: String,
-            memories: i64,
-        }
-        let rows: Vec<Counted> = self.0.values("memory", statement::MEMORY_TYPES, Vars::new()).await?;
-        let counted = |row: Counted| Some((Kind::parse(&row.kind)?, size(row.memories)));
-        Ok(rows.into_iter().filter_map(counted).collect())
+        let counts =
+            self.0.pairs("memory", ["type", "memories"], statement::MEMORY_TYPES, Vars::new()).await?;
+        let known = |(kind, count): (String, usize)| Some((Kind::parse(&kind)?, count));
+        Ok(counts.into_iter().filter_map(known).collect())
     }
 
     /// A memory, deleted or not, with the session of its present revision.

@@ -4,7 +4,7 @@ use surrealdb::types::RecordId;
 
 use super::super::{
     StoreError,
-    columns::{Columns, RawRow},
+    columns::{Columns, RawRow, Row},
     read::Vars,
     statement,
 };
@@ -26,12 +26,11 @@ impl From<&Memory> for CountedMemory {
     }
 }
 
-impl TryFrom<RawRow> for CountedMemory {
-    type Error = StoreError;
+impl Row for CountedMemory {
+    const TABLE: &'static str = "memory";
 
-    fn try_from(row: RawRow) -> Result<Self, StoreError> {
-        const TABLE: &str = "memory";
-        let mut row = row.columns(TABLE)?;
+    fn from_row(row: RawRow) -> Result<Self, StoreError> {
+        let mut row = row.columns(Self::TABLE)?;
         let at = row.get("updated_at").cloned();
         // No figure needs what is left empty here.
         row.insert("created_at", at);
@@ -43,7 +42,7 @@ impl TryFrom<RawRow> for CountedMemory {
         for count in ["revision", "duplicate_count", "version"] {
             row.insert(count, 0_i64);
         }
-        Ok(Self::from(&Memory::take_from(&mut row, TABLE)?))
+        Ok(Self::from(&Memory::take_from(&mut row, Self::TABLE)?))
     }
 }
 
@@ -57,7 +56,7 @@ impl Memories<'_> {
         // No id is empty, so every id comes after it.
         let after = RecordId::new("memory", after.map(MemoryId::as_str).unwrap_or_default());
         let vars = Vars::new().with("after", after).limit(limit);
-        self.0.select::<RawRow, _>("memory", statement::MEMORY_VITALS, vars).await
+        self.0.select(statement::MEMORY_VITALS, vars).await
     }
 }
 

@@ -18,7 +18,7 @@ fn a_clock_that_goes_back_changes_nothing_and_holds_nobody_up() {
         let service = open_with(folder, TestClock::<16>::now, keeping_all()).await;
         append(&service, "s1", vec![prompt("before"), ran("cargo test", 0)]).await;
         let id = shown(&service, "s1").await.0.id;
-        assert!(service.journal.claim(&actor("s1"), &id, false).await.unwrap().held);
+        assert!(service.journal.hold(&actor("s1"), &id, false).await.unwrap().held);
         let first = service.journal.head().await.unwrap();
         let wedged = service.base.store.pause().await;
         assert!(append(&service, "s1", vec![prompt("during")]).await.degraded);
@@ -46,12 +46,12 @@ fn a_clock_that_goes_back_changes_nothing_and_holds_nobody_up() {
 }
 
 #[test]
-fn whoever_slept_goes_on_unless_another_one_claimed_the_work() {
+fn whoever_slept_goes_on_unless_another_one_took_the_work() {
     run(async |folder| {
         let service = open_with(folder, TestClock::<17>::now, keeping_all()).await;
         let id = begin(&service, "over night").await.id;
         let (me, other) = (actor("s1"), actor("s2"));
-        service.journal.claim(&me, &id, false).await.unwrap();
+        service.journal.hold(&me, &id, false).await.unwrap();
         append(&service, "s1", vec![prompt("before")]).await;
         TestClock::<17>::advance(8 * HOUR);
         // A hook that slept with the machine says how old its report is.
@@ -60,12 +60,12 @@ fn whoever_slept_goes_on_unless_another_one_claimed_the_work() {
         let (_, state) = shown(&service, "s1").await;
         let (failed, request) = (state.failed.unwrap(), state.request.unwrap());
         assert!(request.at.duration_since(failed.at).as_hours() >= 7, "{failed:?} {request:?}");
-        // The lease ended while the machine slept. Nobody claimed the work, so its holder continues and holds it again.
+        // The lease ended while the machine slept. Nobody took the work, so its holder continues and holds it again.
         let target = Target::Work(id);
         assert!(!service.journal.append(&me, target, vec![prompt("still mine")]).await.unwrap().late);
-        assert!(!service.journal.claim(&other, &id, false).await.unwrap().held);
+        assert!(!service.journal.hold(&other, &id, false).await.unwrap().held);
         TestClock::<17>::advance(8 * HOUR);
-        assert!(service.journal.claim(&other, &id, false).await.unwrap().held);
+        assert!(service.journal.hold(&other, &id, false).await.unwrap().held);
         let late = service.journal.append(&me, Target::Work(id), vec![prompt("too late")]).await.unwrap();
         assert!(late.late);
         assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::*;
 
 #[test]
-fn whoever_lost_a_claim_stays_late_until_it_claims_again() {
+fn whoever_lost_a_lease_stays_late_until_it_takes_it_again() {
     run(async |folder| {
         let service = open_with(folder, TestClock::<11>::now, keeping_all()).await;
         let id = begin(&service, "one of us").await.id;
@@ -14,9 +14,9 @@ fn whoever_lost_a_claim_stays_late_until_it_claims_again() {
         let note = async |who: &Actor| {
             service.journal.append(who, Target::Work(id), vec![prompt("a stale one")]).await.unwrap().late
         };
-        service.journal.claim(&first, &id, false).await.unwrap();
+        service.journal.hold(&first, &id, false).await.unwrap();
         service.journal.intent(&first, &id, "pr", "gh pr create", Repeat::Check).await.unwrap();
-        service.journal.claim(&second, &id, true).await.unwrap();
+        service.journal.hold(&second, &id, true).await.unwrap();
         assert!(note(&first).await, "the other one holds it");
         service.journal.release(&second, &id).await.unwrap();
         assert!(note(&first).await, "the other one has let go");
@@ -29,11 +29,11 @@ fn whoever_lost_a_claim_stays_late_until_it_claims_again() {
             (None, 1, 2),
             "what is refused is not written"
         );
-        let again = service.journal.claim(&first, &id, false).await.unwrap();
+        let again = service.journal.hold(&first, &id, false).await.unwrap();
         assert_eq!((again.held, again.fence), (true, 3));
         assert!(!note(&first).await);
         // The lease of the other one ends by itself: the same.
-        service.journal.claim(&second, &id, true).await.unwrap();
+        service.journal.hold(&second, &id, true).await.unwrap();
         TestClock::<11>::advance(Duration::from_secs(31 * 60));
         assert!(note(&first).await);
         service.close().await.unwrap();
@@ -43,7 +43,7 @@ fn whoever_lost_a_claim_stays_late_until_it_claims_again() {
         let late =
             service.journal.append(&first, Target::Work(id), vec![prompt("again")]).await.unwrap().late;
         assert!(late);
-        let back = service.journal.claim(&first, &id, false).await.unwrap();
+        let back = service.journal.hold(&first, &id, false).await.unwrap();
         assert_eq!((back.held, back.fence), (true, 5));
         service.journal.confirm(&first, &id, "pr").await.unwrap();
         service.journal.close(&first, &id, done()).await.unwrap();
@@ -58,36 +58,36 @@ fn activity_of_a_session_keeps_all_that_it_holds() {
         let service = open_with(folder, TestClock::<12>::now, keeping_all()).await;
         let id = begin(&service, "held by a session").await.id;
         let (holder, other) = (actor("s1"), actor("s2"));
-        service.journal.claim(&holder, &id, false).await.unwrap();
+        service.journal.hold(&holder, &id, false).await.unwrap();
         let ends =
             async || service.base.store.works().by_id(&id).await.unwrap().unwrap().work.lease.unwrap().until;
         let before = ends().await;
         // It works on, elsewhere.
         TestClock::<12>::advance(Duration::from_secs(20 * 60));
         append(&service, "s1", vec![prompt("go on")]).await;
-        until("the claim is renewed", async || ends().await > before).await;
+        until("the lease is renewed", async || ends().await > before).await;
         TestClock::<12>::advance(Duration::from_secs(20 * 60));
-        assert!(!service.journal.claim(&other, &id, false).await.unwrap().held);
+        assert!(!service.journal.hold(&other, &id, false).await.unwrap().held);
         // That its agent is gone keeps nothing.
         let before = ends().await;
         service.journal.lost(&holder).await.unwrap();
         TestClock::<12>::advance(Duration::from_secs(11 * 60));
         assert_eq!(ends().await, before);
-        assert!(service.journal.claim(&other, &id, false).await.unwrap().held);
+        assert!(service.journal.hold(&other, &id, false).await.unwrap().held);
         assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
 }
 
 #[test]
-fn nobody_waits_long_to_begin_fork_claim_or_announce() {
+fn nobody_waits_long_to_begin_fork_hold_or_announce() {
     run(async |folder| {
         let service = open_with(folder, TestClock::<13>::now, keeping_all()).await;
         let (me, id) = (actor("s1"), begin(&service, "before").await.id);
         let wedged = service.base.store.pause().await;
         let begun = Instant::now();
-        let claim = service.journal.claim(&me, &id, false).await;
-        assert!(matches!(claim, Err(ServiceError::JournalBusy)), "{claim:?}");
+        let hold = service.journal.hold(&me, &id, false).await;
+        assert!(matches!(hold, Err(ServiceError::JournalBusy)), "{hold:?}");
         assert!(begun.elapsed() < 5 * slow::WAIT_MAX);
         let begun = Instant::now();
         let new = BeginWork { title: "during".to_owned(), ..BeginWork::default() };
@@ -105,11 +105,11 @@ fn nobody_waits_long_to_begin_fork_claim_or_announce() {
         drop(wedged);
         TestClock::<13>::advance(Duration::from_secs(61));
         // What was waited for in vain came about: to ask again is to renew it.
-        until("the claim is there", async || {
+        until("the lease is there", async || {
             service.base.store.works().by_id(&id).await.unwrap().unwrap().work.fence == 1
         })
         .await;
-        assert_eq!(service.journal.claim(&me, &id, false).await.unwrap().fence, 1);
+        assert_eq!(service.journal.hold(&me, &id, false).await.unwrap().fence, 1);
         service.close().await.unwrap();
     });
 }

@@ -17,7 +17,7 @@ fn a_task_is_lost_with_its_session_and_free_until_somebody_goes_on() {
         let (me, other) = (actor("s1"), actor("s2"));
         append(&service, "s1", vec![prompt("Publish release 1.2")]).await;
         let id = begin(&service, "Release 1.2").await.id;
-        service.journal.claim(&me, &id, false).await.unwrap();
+        service.journal.hold(&me, &id, false).await.unwrap();
         let target = Target::Work(id);
         let step = |text: &str| Happening::from(Step::StepAdded { text: text.to_owned(), task: None });
         let steps = vec![step("tag"), step("publish")];
@@ -49,11 +49,11 @@ fn a_task_is_lost_with_its_session_and_free_until_somebody_goes_on() {
         };
         assert!(!note(&me).await);
         assert_eq!(listed(&service, WorkFilter::Free).await.iter().filter(|one| one.0 == id).count(), 0);
-        assert!(!service.journal.claim(&other, &id, false).await.unwrap().held);
-        // It dies again; another one claims the task without force, and the first is late.
+        assert!(!service.journal.hold(&other, &id, false).await.unwrap().held);
+        // It dies again; another one holds the task without force, and the first is late.
         service.journal.append(&me, Target::Session, vec![Step::Connected.into()]).await.unwrap();
         assert!(service.journal.lost(&me).await.unwrap());
-        assert!(service.journal.claim(&other, &id, false).await.unwrap().held);
+        assert!(service.journal.hold(&other, &id, false).await.unwrap().held);
         assert!(note(&me).await);
         let shown = service.journal.show(&other, &id).await.unwrap();
         assert_eq!((shown.stale, shown.state.lost, shown.work.lost), (None, None, false));
@@ -69,9 +69,9 @@ fn a_late_end_is_refused_and_not_written() {
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
         let (first, second) = (actor("s1"), actor("s2"));
         let id = begin(&service, "taken over").await.id;
-        service.journal.claim(&first, &id, false).await.unwrap();
+        service.journal.hold(&first, &id, false).await.unwrap();
         service.journal.intent(&first, &id, "pay", "pay the invoice", Repeat::Never).await.unwrap();
-        service.journal.claim(&second, &id, true).await.unwrap();
+        service.journal.hold(&second, &id, true).await.unwrap();
         let before = service.journal.show(&first, &id).await.unwrap().work;
         for _ in 0..2 {
             let close = CloseWork { outcome: Outcome::Done, text: None };

@@ -1,4 +1,4 @@
-//! A journal on a real store through random histories: whatever is begun, noted, claimed, taken over, compacted, closed,
+//! A journal on a real store through random histories: whatever is begun, noted, held, taken over, compacted, closed,
 //! forked, killed, purged, pruned, merged, restored and sealed, in whatever order, it raises no alarm, has no gap, one holds
 //! each piece, and its states and hints are those of its events.
 //!
@@ -20,7 +20,7 @@ const SOME: usize = 6;
 const PIECES_MAX: usize = 4;
 /// Who works on them.
 const AGENTS: [&str; 3] = ["one", "two", "three"];
-/// How long a claim holds, in minutes.
+/// How long a lease lasts, in minutes.
 const LEASE: i64 = 30;
 /// When every history begins, and the minute that it is in now. They are tried one after the other.
 const BEGIN: i64 = 1_767_225_600;
@@ -38,7 +38,7 @@ fn minute(minute: i64) -> Timestamp {
 enum Act {
     Begin,
     Note { piece: usize, agent: usize, kind: u8 },
-    Claim { piece: usize, agent: usize, takeover: bool },
+    Hold { piece: usize, agent: usize, takeover: bool },
     Release { piece: usize, agent: usize },
     Close { piece: usize, agent: usize },
     Fork(usize),
@@ -60,7 +60,7 @@ struct Expected {
     fence: u64,
     /// Who holds it, and until which minute.
     holder: Option<(usize, i64)>,
-    /// The fence of each who claimed it and did not let go.
+    /// The fence of each who took the lease and did not let go.
     fences: [Option<u64>; AGENTS.len()],
     closed: bool,
     /// Its texts are gone, and no request has opened it again since.
@@ -129,7 +129,7 @@ impl Model {
         }
     }
 
-    fn claim(&mut self, piece: usize, agent: usize, takeover: bool) {
+    fn hold(&mut self, piece: usize, agent: usize, takeover: bool) {
         let now = self.now;
         let Some(expected) = self.pieces[piece].as_mut() else { return };
         match expected.holds(now) {
@@ -160,7 +160,7 @@ impl ReferenceStateMachine for Model {
             4 => Just(Act::Begin),
             12 => (piece(), agent(), 0..6_u8).prop_map(|(piece, agent, kind)| Act::Note { piece, agent, kind }),
             6 => (piece(), agent(), any::<bool>())
-                .prop_map(|(piece, agent, takeover)| Act::Claim { piece, agent, takeover }),
+                .prop_map(|(piece, agent, takeover)| Act::Hold { piece, agent, takeover }),
             2 => (piece(), agent()).prop_map(|(piece, agent)| Act::Release { piece, agent }),
             3 => (piece(), agent()).prop_map(|(piece, agent)| Act::Close { piece, agent }),
             1 => piece().prop_map(Act::Fork),
@@ -184,9 +184,7 @@ impl ReferenceStateMachine for Model {
             Act::Close { piece, .. } => {
                 state.pieces.get(piece).is_some_and(|p| p.as_ref().is_some_and(|p| !p.closed))
             }
-            Act::Note { piece, .. } | Act::Claim { piece, .. } | Act::Release { piece, .. } => {
-                is_there(piece)
-            }
+            Act::Note { piece, .. } | Act::Hold { piece, .. } | Act::Release { piece, .. } => is_there(piece),
             // There is something to be merged.
             Act::Merge => state.pieces.iter().any(Option::is_some),
             _ => true,
@@ -202,7 +200,7 @@ impl ReferenceStateMachine for Model {
             }
             Act::Note { piece, agent, kind } => state.write(piece, agent, Some(kind)),
             Act::Close { piece, agent } => state.write(piece, agent, None),
-            Act::Claim { piece, agent, takeover } => state.claim(piece, agent, takeover),
+            Act::Hold { piece, agent, takeover } => state.hold(piece, agent, takeover),
             Act::Release { piece, agent } => {
                 if let Some(expected) = state.pieces[piece].as_mut()
                     && expected.holder.is_some_and(|(holder, _)| holder == agent)
@@ -211,7 +209,7 @@ impl ReferenceStateMachine for Model {
                     expected.fences[agent] = None;
                 }
             }
-            // Who claimed what is closed goes with its texts.
+            // Who held what is closed goes with its texts.
             Act::Purge => {
                 for expected in state.pieces.iter_mut().flatten().filter(|p| p.closed && !p.purged) {
                     (expected.purged, expected.fences) = (true, Default::default());
@@ -347,8 +345,8 @@ impl StateMachineTest for Journal {
                 let (id, agent) = (pieces[piece], worker(agent, project));
                 journal.with(async move |service| close(&service, &agent, &id, may).await);
             }
-            Act::Claim { piece, agent, takeover } => journal.with(async move |service| {
-                service.journal.claim(&worker(agent, project), &pieces[piece], takeover).await.unwrap();
+            Act::Hold { piece, agent, takeover } => journal.with(async move |service| {
+                service.journal.hold(&worker(agent, project), &pieces[piece], takeover).await.unwrap();
             }),
             Act::Release { piece, agent } => journal.with(async move |service| {
                 service.journal.release(&worker(agent, project), &pieces[piece]).await.unwrap();
@@ -393,7 +391,7 @@ impl StateMachineTest for Journal {
                     .holder
                     .map(|(agent, until)| Lease { holder: AGENTS[agent].to_owned(), until: minute(until) });
                 let held = async || service.journal.show(&reader, id).await.unwrap().work.lease == lease;
-                until("the claims are as they should be", held).await;
+                until("the leases are as they should be", held).await;
                 check(&service, &reader, id, expected, now).await;
             }
         });

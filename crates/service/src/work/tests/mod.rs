@@ -170,15 +170,13 @@ fn a_gap_in_place_of_an_event_repeats_it_and_leaves_it_to_the_transcript() {
 }
 
 #[test]
-fn of_two_that_claim_at_once_one_gets_it_and_the_late_one_changes_nothing() {
+fn of_two_that_take_a_lease_at_once_one_gets_it_and_the_late_one_changes_nothing() {
     run(async |folder| {
         let service = open(folder, TestClock::<5>::now).await;
         let id = begin(&service, "one of us").await.id;
         let (first, second) = (actor("s1"), actor("s2"));
-        let (a, b) = tokio::join!(
-            service.journal.claim(&first, &id, false),
-            service.journal.claim(&second, &id, false)
-        );
+        let (a, b) =
+            tokio::join!(service.journal.hold(&first, &id, false), service.journal.hold(&second, &id, false));
         let (a, b) = (a.unwrap(), b.unwrap());
         assert_ne!(a.held, b.held);
         let (holder, other) = if a.held { (first, second) } else { (second, first) };
@@ -190,13 +188,13 @@ fn of_two_that_claim_at_once_one_gets_it_and_the_late_one_changes_nothing() {
             let target = Target::Work(id);
             service.journal.append(&holder, target, vec![prompt("still here")]).await.unwrap();
         }
-        assert!(!service.journal.claim(&other, &id, false).await.unwrap().held);
+        assert!(!service.journal.hold(&other, &id, false).await.unwrap().held);
         // Asleep for too long: listed with its reason, dropped by nobody.
         TestClock::<5>::advance(Duration::from_secs(31 * 60));
         let query = WorkQuery { filter: WorkFilter::Stale, limit: 10, ..WorkQuery::default() };
         let stale = service.journal.list(&other, query).await.unwrap();
         assert_eq!(stale.iter().map(|one| one.stale).collect::<Vec<_>>(), [Some(Stale::Lapsed)]);
-        let taken = service.journal.claim(&other, &id, false).await.unwrap();
+        let taken = service.journal.hold(&other, &id, false).await.unwrap();
         assert_eq!((taken.held, taken.fence), (true, 2));
 
         let before = service.journal.show(&other, &id).await.unwrap();
@@ -206,7 +204,7 @@ fn of_two_that_claim_at_once_one_gets_it_and_the_late_one_changes_nothing() {
         let after = service.journal.show(&other, &id).await.unwrap();
         assert_eq!((after.state.closed, after.state.late), (None, 1));
         assert_eq!(after.work.active_at, before.work.active_at);
-        let back = service.journal.claim(&holder, &id, true).await.unwrap();
+        let back = service.journal.hold(&holder, &id, true).await.unwrap();
         assert_eq!((back.held, back.fence), (true, 3));
         assert!(service.journal.release(&holder, &id).await.unwrap().lease.is_none());
         assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
@@ -365,7 +363,7 @@ fn work_of_another_owner_does_not_exist() {
         let missing = |error: ServiceError| matches!(error, ServiceError::NoWork(found) if found == id);
         assert!(missing(service.journal.show(&other, &id).await.unwrap_err()));
         assert!(missing(service.journal.tail(&other, &id, 0, 9).await.unwrap_err()));
-        assert!(missing(service.journal.claim(&other, &id, false).await.unwrap_err()));
+        assert!(missing(service.journal.hold(&other, &id, false).await.unwrap_err()));
         let target = Target::Work(id);
         assert!(missing(service.journal.append(&other, target, vec![prompt("x")]).await.unwrap_err()));
         let query = WorkQuery { limit: 9, ..WorkQuery::default() };

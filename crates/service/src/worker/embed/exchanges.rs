@@ -14,10 +14,8 @@ use super::{Context, Embed, Provider};
 use crate::{ServiceError, index::exchanges_max, jobs::WorkerState, lock};
 use cerebro_core::domain::{EventKind, ExchangeId, SessionId, Timestamp};
 use cerebro_core::passage;
-use cerebro_store::{Committed, Store, StoredModel};
+use cerebro_store::{Committed, PAGE, Store, StoredModel};
 
-/// How many sessions or exchanges are read at once.
-const PAGE: usize = 200;
 /// Most sessions that are noted one by one; beyond that, all are looked through.
 const SESSIONS_MAX: usize = 1_000;
 

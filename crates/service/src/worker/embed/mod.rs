@@ -171,7 +171,7 @@ impl JobHandler for Embed {
             return Ok(Readiness::Again);
         }
         let settings = self.worker.vectors.embedding();
-        if embedder.is_metered() && !self.worker.spending.fits_budget(settings.budget, 0).await {
+        if embedder.is_metered() && !self.worker.base.spending().fits_budget(settings.budget, 0).await {
             let state = WorkerState::Waiting(SPENT.to_owned());
             return Ok(Readiness::Blocked(Blocked::lasting(state, HELD_OFF)));
         }
@@ -246,7 +246,7 @@ impl Embed {
         let wanted = texts.len();
         if embedder.is_metered() {
             let tokens = texts.iter().map(|text| pace::tokens_of(text)).sum();
-            if !self.worker.spending.fits_budget(settings.budget, tokens).await {
+            if !self.worker.base.spending().fits_budget(settings.budget, tokens).await {
                 return if batch.split(works_mut(tasks)) { Ok(()) } else { Err(JobError::Spent) };
             }
         }
@@ -254,7 +254,7 @@ impl Embed {
         let answer = self.thread.embed(Arc::clone(embedder), texts).await;
         if embedder.is_metered() {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            self.worker.spending.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
+            self.worker.base.spending().note_spent(&target.name, Spent { tokens, requests: 1 }).await;
         }
         let embedded = match answer {
             Ok(embedded) => embedded,

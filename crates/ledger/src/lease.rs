@@ -1,19 +1,19 @@
-//! Claims of pieces of work: leases with fencing.
+//! Leases of pieces of work, with fencing.
 //!
-//! A claim is a lease. Each claim by a new holder raises the fence. What an earlier holder writes after that is
-//! late until it claims again, even if the later holder has let go or its lease has ended. A writer that never
-//! claimed has no fence, and is late only while another one holds the piece of work. The caller passes in the time.
+//! Each lease of a new holder raises the fence. What an earlier holder writes after that is late until it takes the
+//! lease again, even if the later holder has let go or its lease has ended. A writer that never had a lease has no
+//! fence, and is late only while another one holds the piece of work. The caller passes in the time.
 
 use cerebro_core::domain::Timestamp;
 
 use crate::{Lease, State, Step, Work};
 
-/// Claims a piece of work until a moment, or renews the claim. Returns the step to record for a claim by a new
-/// holder; a renewal has none.
+/// Takes the lease of a piece of work until a moment, or renews it. Returns the step to record for a new holder; a
+/// renewal has none.
 ///
 /// # Errors
-/// The present holder, if it is somebody else and the claim does not take over.
-pub fn claim(
+/// The present holder, if it is somebody else and this one does not take over.
+pub fn take(
     work: &mut Work,
     me: &str,
     (now, until): (Timestamp, Timestamp),
@@ -40,13 +40,13 @@ pub fn release(work: &mut Work, me: &str) -> Option<Step> {
     Some(Step::Released { holder: me.to_owned(), fence: work.fence })
 }
 
-/// Whether an event of this writer is late: another one holds the piece of work, or has claimed it since.
+/// Whether an event of this writer is late: another one holds the piece of work, or has taken its lease since.
 pub fn is_late(work: &Work, state: &State, me: &str, now: Timestamp) -> bool {
-    let fence = state.claims.iter().find(|claim| claim.holder == me).map(|claim| claim.fence);
+    let fence = state.holders.iter().find(|one| one.holder == me).map(|one| one.fence);
     work.holder(now).is_some_and(|holder| holder != me) || fence.is_some_and(|fence| fence < work.fence)
 }
 
-/// Extends the claim of the present holder, at least until a moment. Any activity of the holder does this.
+/// Extends the lease of the present holder, at least until a moment. Any activity of the holder does this.
 pub fn renew(work: &mut Work, me: &str, until: Timestamp) {
     if let Some(lease) = &mut work.lease
         && lease.holder == me

@@ -1,18 +1,18 @@
 //! Who holds a piece of work: leases with fences, and effects under keys.
 
 use cerebro_core::domain::{Timestamp, WorkId};
-use cerebro_ledger::{IntentStanding, Repeat, State, Step, Work, claim, limits};
+use cerebro_ledger::{IntentStanding, Repeat, State, Step, Work, lease, limits};
 use cerebro_store::Write;
 
 use super::{
-    Actor, Appended, Happening, IntentAnswer, WorkClaimed,
+    Actor, Appended, Happening, IntentAnswer, WorkHold,
     append::foreign,
     begin::{check_chars, held_by_another},
     draft::{Draft, Prepared, lease_end, line},
 };
 use crate::{Journal, ServiceError, lock};
 
-/// How often a session's activity renews its other claims, at most: the shortest lease is five times as long.
+/// How often a session's activity renews its other leases, at most: the shortest lease is five times as long.
 const RENEW_EVERY: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
 /// Most holders whose last renewal is remembered.
 const RENEWED_MAX: usize = 256;
@@ -20,32 +20,26 @@ const RENEWED_MAX: usize = 256;
 pub(super) const HELD_MAX: usize = 64;
 
 impl Journal {
-    /// Claims a piece of work, or renews the claim. Of two that claim at once, one gets it. A claim ends with its lease
-    /// or its release. With `takeover`, a claim whose lease still runs is taken from its holder: what that one writes from
-    /// then on is late.
+    /// Takes the lease of a piece of work, or renews it. Of two that try at once, one gets it. With `takeover`, a lease that
+    /// still runs is taken from its holder: what that one writes from then on is late.
     ///
     /// # Errors
     /// [`ServiceError::NoWork`], or a failing store.
-    pub async fn claim(
-        &self,
-        actor: &Actor,
-        id: &WorkId,
-        takeover: bool,
-    ) -> Result<WorkClaimed, ServiceError> {
+    pub async fn hold(&self, actor: &Actor, id: &WorkId, takeover: bool) -> Result<WorkHold, ServiceError> {
         let me = actor.holder();
-        let claim = move |draft: &mut Draft, (now, at): Moments| {
+        let hold = move |draft: &mut Draft, (now, at): Moments| {
             let times = (now, lease_end(now, limits::LEASE));
-            match claim::claim(&mut draft.stored.work, &me, times, takeover) {
+            match lease::take(&mut draft.stored.work, &me, times, takeover) {
                 Err(other) => return Ok(Changed::Nothing((other, false))),
                 Ok(Some(step)) => draft.record(at, step)?,
                 Ok(None) => {}
             }
             Ok(Changed::Work((me.clone(), true)))
         };
-        let ((holder, held), work) = self.change_work("claiming work", actor, id, claim).await?;
+        let ((holder, held), work) = self.change_work("taking a lease of work", actor, id, hold).await?;
         // There is a lease, of the caller or of another holder.
         let until = work.lease.as_ref().map_or(work.active_at, |lease| lease.until);
-        Ok(WorkClaimed { held, holder, fence: work.fence, until })
+        Ok(WorkHold { held, holder, fence: work.fence, until })
     }
 
     /// Releases a piece of work. If somebody else holds it, nothing changes.
@@ -55,7 +49,7 @@ impl Journal {
     pub async fn release(&self, actor: &Actor, id: &WorkId) -> Result<Work, ServiceError> {
         let me = actor.holder();
         let release = move |draft: &mut Draft, (_, at): Moments| {
-            let Some(step) = claim::release(&mut draft.stored.work, &me) else {
+            let Some(step) = lease::release(&mut draft.stored.work, &me) else {
                 return Ok(Changed::Nothing(()));
             };
             draft.record(at, step)?;
@@ -85,7 +79,7 @@ impl Journal {
         let prepared = Prepared::step(step)?;
         let who = actor.clone();
         let intend = move |draft: &mut Draft, (now, at): Moments| {
-            if claim::is_late(&draft.stored.work, &draft.state, &who.holder(), now) {
+            if lease::is_late(&draft.stored.work, &draft.state, &who.holder(), now) {
                 return Err(held_by_another(&draft.stored.work.id));
             }
             if let Some(intent) = draft.state.intent(&key) {
@@ -213,7 +207,7 @@ impl Journal {
         }
     }
 
-    /// The piece of work that the actor claimed last, of those that it still holds and that are not closed.
+    /// The piece of work whose lease the actor took last, of those that it still holds and that are not closed.
     pub async fn held_last(&self, actor: &Actor) -> Result<Option<WorkId>, ServiceError> {
         if self.held.retention.is_none() {
             return Ok(None);
@@ -228,7 +222,7 @@ impl Journal {
             }
             let id = work.id;
             let state = self.state_of(&stored).await?;
-            let at = state.claims.iter().rfind(|claim| claim.holder == me).and_then(|claim| claim.at);
+            let at = state.holders.iter().rfind(|one| one.holder == me).and_then(|one| one.at);
             if last.is_none_or(|(latest, _)| at >= latest) {
                 last = Some((at, id));
             }
@@ -236,7 +230,7 @@ impl Journal {
         Ok(last.map(|(_, id)| id))
     }
 
-    /// Activity of a session renews all its claims, not only that of the piece it writes to. Nobody waits for this.
+    /// Activity of a session renews all its leases, not only that of the piece it writes to. Nobody waits for this.
     pub(super) fn renew_held(&self, actor: &Actor, written: WorkId) {
         let (me, now) = (actor.holder(), self.base.now());
         {
@@ -250,9 +244,9 @@ impl Journal {
             renewed.insert(me, now);
         }
         let (journal, actor) = (self.clone(), actor.clone());
-        self.base.tasks.spawn("renewing claims", async move {
+        self.base.tasks.spawn("renewing leases of work", async move {
             if let Err(error) = journal.renew_all(&actor, &written).await {
-                tracing::warn!(%error, "the claims of a session that goes on were not renewed");
+                tracing::warn!(%error, "the leases of a session that goes on were not renewed");
             }
         });
     }
@@ -260,7 +254,7 @@ impl Journal {
     async fn renew_all(&self, actor: &Actor, written: &WorkId) -> Result<(), ServiceError> {
         let (me, until) = (actor.holder(), lease_end(self.base.now(), limits::LEASE));
         let held = self.base.store.works().held_by(&me, until, HELD_MAX).await?.readable;
-        // Only an event in it renews the claim on work that was lost with its agent.
+        // Only an event in it renews the lease of work that was lost with its agent.
         let others = held.iter().map(|stored| &stored.work).filter(|work| work.id != *written && !work.lost);
         for work in others.filter(|work| work.owner == actor.owner) {
             let renew = |draft: &mut Draft, (now, _): Moments| {
