@@ -3,11 +3,15 @@
 use std::{
     collections::BTreeMap,
     future::Future,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
     time::Duration,
 };
 
-use tokio::{sync::Semaphore, task::JoinHandle};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::Semaphore,
+    task::JoinHandle,
+};
 use tokio_util::{
     sync::CancellationToken,
     task::{TaskTracker, task_tracker::TaskTrackerToken},
@@ -26,20 +30,53 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(done).await.map_err(|_| ServiceError::BrokeOff { work })
 }
 
+/// Most background threads for blocking work. More than one, because a disk that does not answer may hold one.
+const BACKGROUND_THREADS_MAX: usize = 8;
+/// Their stacks, as deep as those of the daemon's other threads.
+const BACKGROUND_STACK_BYTES: usize = 10 << 20;
+
+/// Threads of low priority, as are those that they start; `None` if they cannot be started. Only Linux can lower the
+/// priority of single threads.
+pub(crate) static BACKGROUND: LazyLock<Option<Runtime>> = LazyLock::new(|| {
+    let mut threads = Builder::new_multi_thread();
+    threads.thread_name("background").worker_threads(1);
+    threads.max_blocking_threads(BACKGROUND_THREADS_MAX).thread_stack_size(BACKGROUND_STACK_BYTES);
+    #[cfg(target_os = "linux")]
+    threads.on_thread_start(|| {
+        if let Err(error) = rustix::process::nice(15) {
+            tracing::debug!(%error, "the priority of a thread could not be lowered");
+        }
+    });
+    let threads = threads.enable_all().build();
+    threads.inspect_err(|error| tracing::error!(%error, "the background threads cannot be started")).ok()
+});
+
+/// As [`on_a_thread`], for work that computes for long while no caller waits: on a thread of low priority.
+///
+/// # Errors
+/// As [`on_a_thread`], also if there are no such threads.
+pub(crate) async fn in_the_background<T: Send + 'static>(
+    work: &'static str,
+    done: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    let broke_off = ServiceError::BrokeOff { work };
+    let Some(threads) = &*BACKGROUND else { return Err(broke_off) };
+    threads.spawn_blocking(done).await.map_err(|_| broke_off)
+}
+
 /// Held while the work of [`one_at_a_time`] is done.
 static TURN: Semaphore = Semaphore::const_new(1);
 
-/// As [`on_a_thread`], for work that computes for long while no caller waits: one at a time, so that calls find a processor.
-/// It may not wait for a disk that may not answer.
+/// As [`in_the_background`], one at a time, so that calls find a processor. It may not wait for a disk that may not answer.
 ///
 /// # Errors
-/// As [`on_a_thread`].
+/// As [`in_the_background`].
 pub(crate) async fn one_at_a_time<T: Send + 'static>(
     work: &'static str,
     done: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ServiceError> {
     let _place = TURN.acquire().await;
-    on_a_thread(work, done).await
+    in_the_background(work, done).await
 }
 
 /// How many tasks of each name run.
@@ -122,6 +159,20 @@ impl Tasks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn work_in_the_background_is_of_low_priority_and_may_panic() {
+        #[cfg(target_os = "linux")]
+        {
+            let priority = || rustix::process::getpriority_process(None).unwrap();
+            let own = priority();
+            let lower = in_the_background("a test", priority).await.unwrap();
+            assert!(lower > own, "{lower} is no lower priority than {own}");
+            assert_eq!(priority(), own);
+        }
+        let broke_off = in_the_background::<()>("a test", || panic!("a fault of the work")).await;
+        assert!(matches!(broke_off, Err(ServiceError::BrokeOff { work: "a test" })));
+    }
 
     #[tokio::test]
     async fn what_does_not_end_in_time_is_named() {

@@ -22,7 +22,7 @@ use crate::{
     base::Base,
     check::Check,
     lock,
-    tasks::{on_a_thread, one_at_a_time},
+    tasks::{in_the_background, on_a_thread, one_at_a_time},
 };
 use cerebro_core::domain::SubjectId;
 use cerebro_core::text;
@@ -83,8 +83,9 @@ impl EvidenceIndex {
 
     async fn open(&self) -> Result<Arc<Index>, ServiceError> {
         let dir = self.dir.clone();
-        let opening = tokio::task::spawn_blocking(move || Index::open(&dir));
-        Ok(Arc::new(opening.await.map_err(broke_off)??))
+        // The threads that merge its segments have the priority of the one that opens it.
+        let opened = in_the_background("opening the index of evidence", move || Index::open(&dir)).await?;
+        Ok(Arc::new(opened?))
     }
 
     fn close(&self) {

@@ -65,6 +65,7 @@ impl Intake {
                 return Ok(());
             }
             if let Some(reading) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
+                self.give_way(pass).await;
                 self.journal.fill(reading).await?;
             }
             if is_last {

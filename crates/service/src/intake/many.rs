@@ -63,7 +63,7 @@ impl Intake {
             {
                 continue;
             }
-            self.before_piece(pass, 0).await?;
+            self.read_named(&pass.reading).await?;
             let (back, read, head) = blocking(move || {
                 let read = database.session(&head);
                 (database, read, head)
@@ -166,7 +166,7 @@ impl Intake {
             let project = self.project_of(&batch.session, pass).await;
             let standing =
                 SourceProgress { typed: true, ..SourceProgress::of(found.agent, &key, Counts::default()) };
-            self.before_piece(pass, 0).await?;
+            self.read_named(&pass.reading).await?;
             self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None, pass)
                 .await?;
         }

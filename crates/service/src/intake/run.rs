@@ -18,7 +18,7 @@ use super::{
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
-use crate::{ServiceError, agent_slug, index::Evidence, lock, looks, tasks::on_a_thread};
+use crate::{ServiceError, agent_slug, index::Evidence, lock, looks, tasks::in_the_background};
 use cerebro_core::domain::SourceState;
 use cerebro_transcript::READER_VERSION;
 
@@ -30,11 +30,11 @@ const EVERY: Duration = Duration::from_secs(10 * 60);
 const RETRY: Duration = Duration::from_secs(60);
 /// How long a look at a file that a hook named may take.
 const NAMED_LOOK_MAX: Duration = Duration::from_secs(1);
-/// How much is read before the intake gives way to callers. The end of a transcript that has grown is shorter, so that
+/// How much is taken in before the intake gives way to callers. The end of a transcript that has grown is shorter, so that
 /// what an agent has just said does not wait.
 const STRETCH_BYTES: u64 = 256 << 10;
-/// What a source counts for at least: its commit takes time however short it is.
-const SOURCE_BYTES_MIN: u64 = 64 << 10;
+/// What a transaction counts for, beside what was read: it takes time however short it is.
+const COMMIT_BYTES: u64 = 64 << 10;
 
 /// The files that hooks named, as far as they exist and belong to an agent. A hook may name any path, also one on a disk
 /// that does not answer.
@@ -136,7 +136,10 @@ impl Intake {
 
     /// Reads the files that hooks have named, other than those that are being read, if sessions are imported without being
     /// asked for.
-    fn read_named<'a>(&'a self, reading: &'a [PathBuf]) -> BoxFuture<'a, Result<(), ServiceError>> {
+    pub(super) fn read_named<'a>(
+        &'a self,
+        reading: &'a [PathBuf],
+    ) -> BoxFuture<'a, Result<(), ServiceError>> {
         let all = ImportRequest::default();
         async move {
             if !self.state.has_named(reading) || !self.is_kept() {
@@ -168,7 +171,7 @@ impl Intake {
         let begun = Instant::now();
         self.know().await?;
         let gates = lock(&self.state.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
-        let walked = on_a_thread("the walk through the agents' folders", move || walk::walk(&places));
+        let walked = in_the_background("the walk through the agents' folders", move || walk::walk(&places));
         let Walk { files, faults, roots } = walked.await?;
         {
             let mut progress = lock(&self.state.progress);
@@ -195,7 +198,7 @@ impl Intake {
         if fresh.is_empty() {
             return Ok(());
         }
-        let ordered = on_a_thread("a look at the sessions", move || walk::in_order(fresh)).await?;
+        let ordered = in_the_background("a look at the sessions", move || walk::in_order(fresh)).await?;
         let mut pass = self.pass(request, oldest);
         Box::pin(self.read_all(ordered, &mut pass)).await
     }
@@ -327,22 +330,15 @@ impl Intake {
         Ok(())
     }
 
-    /// Before the next piece of a source: gives way to callers, if enough was read since the last time, and reads what hooks
-    /// have named.
-    pub(super) async fn before_piece(&self, pass: &mut Pass, next_bytes: u64) -> Result<(), ServiceError> {
-        let next_bytes = next_bytes.max(SOURCE_BYTES_MIN);
-        pass.stretch += next_bytes;
+    /// Gives way to callers before a transaction, if enough was taken in since the last time and no file that a hook named
+    /// waits for the end of this piece.
+    pub(super) async fn give_way(&self, pass: &mut Pass) {
+        pass.stretch += COMMIT_BYTES;
         if pass.stretch > STRETCH_BYTES {
-            self.give_way(pass).await;
-            pass.stretch = next_bytes;
-        }
-        self.read_named(&pass.reading).await
-    }
-
-    /// Gives way to callers, unless a file that a hook named waits for the end of this piece.
-    pub(super) async fn give_way(&self, pass: &Pass) {
-        if !self.state.has_named(&pass.reading) || !self.is_kept() {
-            self.base.traffic.give_way().await;
+            pass.stretch = 0;
+            if !self.state.has_named(&pass.reading) || !self.is_kept() {
+                self.base.traffic.give_way().await;
+            }
         }
     }
 }
@@ -352,9 +348,9 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     use super::*;
-    use crate::{HistorySettings, Service, Settings, use_cases::with_service};
+    use crate::{HistorySettings, Service, Settings, intake::take::BATCH_EXCHANGES, use_cases::with_service};
     use cerebro_core::{
-        domain::{Project, Timestamp},
+        domain::{EventKind, Project, Timestamp},
         pace::YIELD_MAX,
     };
     use cerebro_transcript::Agent;
@@ -378,11 +374,10 @@ mod tests {
         record(session, "user", n, "ask") + reply.as_str()
     }
 
-    /// Runs a test over a service with one transcript, of at least `bytes`, that somebody asked to import. The first look at
-    /// its project panics if `panics` is set.
-    fn with_transcript(bytes: usize, panics: bool, test: impl AsyncFnOnce(Service)) {
+    /// Runs a test over a service with one transcript that somebody asked to import. The first look at its project panics if
+    /// `panics` is set.
+    fn with_transcript(text: String, panics: bool, test: impl AsyncFnOnce(Service)) {
         let temp = tempfile::tempdir().unwrap();
-        let text = exchange("s", 0, bytes / 5);
         std::fs::write(temp.path().join("s.jsonl"), text).unwrap();
         let place = TranscriptFolder { agent: Agent::ClaudeCode, root: temp.path().to_path_buf(), depth: 1 };
         with_service(Settings::default(), Timestamp::now, async |service| {
@@ -402,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_the_fault_of_one_source() {
-        with_transcript(0, true, async |service| {
+        with_transcript(exchange("s", 0, 0), true, async |service| {
             service.intake.serve().await.unwrap();
             let faults = service.intake.progress().faults;
             assert!(faults.len() == 1 && faults.values().all(|why| why.contains("internal")), "{faults:?}");
@@ -453,12 +448,26 @@ mod tests {
 
     #[test]
     fn a_long_transcript_gives_way_to_calls_for_a_bounded_time() {
-        with_transcript(usize::try_from(2 * STRETCH_BYTES).unwrap(), false, async |service| {
+        let words = usize::try_from(2 * STRETCH_BYTES).unwrap() / "word ".len();
+        with_transcript(exchange("s", 0, words), false, async |service| {
             let _call = service.busy();
             let begun = Instant::now();
             service.intake.serve().await.unwrap();
             assert!(begun.elapsed() >= YIELD_MAX);
             assert_eq!(service.history.counts().await.unwrap().exchanges, 1);
+        });
+    }
+
+    #[test]
+    fn a_save_waits_for_a_few_exchanges_of_a_long_session() {
+        let exchanges = 2 * BATCH_EXCHANGES + 1;
+        let text: String = (0..exchanges).map(|n| exchange("s", n, 1)).collect();
+        with_transcript(text, false, async |service| {
+            service.intake.serve().await.unwrap();
+            let events = service.recall.events(0, 100).await.unwrap();
+            let imports = events.iter().filter(|event| event.kind == EventKind::HistoryImported);
+            assert_eq!(imports.count(), 3);
+            assert_eq!(service.history.counts().await.unwrap().exchanges, exchanges as u64);
         });
     }
 

@@ -19,14 +19,14 @@ use crate::{
     History, HistoryBatch, ServiceError, agent_slug,
     history::{self, clean},
     lock,
-    tasks::on_a_thread,
+    tasks::in_the_background,
     work,
 };
 use cerebro_core::domain::{Project, SessionId, Source, SourceState};
 use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION, Session};
 
-/// Exchanges of one transaction: so many fit, however long each is.
-const BATCH_EXCHANGES: usize = 120;
+/// Exchanges of one transaction. A save waits for it, and each takes a quarter of a millisecond.
+pub(super) const BATCH_EXCHANGES: usize = 8;
 /// Most sources with unknown or malformed records whose counts are remembered.
 const COUNTED_MAX: usize = 10_000;
 /// Most folders whose projects are cached.
@@ -94,7 +94,7 @@ pub(super) struct Pass {
     pub(super) folders_known: bool,
     /// The file that is being read, and those between whose pieces it is read.
     pub(super) reading: Vec<PathBuf>,
-    /// How many bytes were read since the pass gave way to callers.
+    /// How many bytes were taken in since the pass gave way to callers.
     pub(super) stretch: u64,
 }
 
@@ -177,11 +177,11 @@ impl<'a> SourceProgress<'a> {
     }
 }
 
-/// Runs blocking work on a thread for it.
+/// Runs work that reads files on a thread for it.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Trouble> {
-    Ok(on_a_thread("reading a transcript", work).await?)
+    Ok(in_the_background("reading a transcript", work).await?)
 }
 
 fn cursor_of(source: &Source) -> Option<Cursor> {
@@ -256,13 +256,14 @@ impl Intake {
         }
     }
 
-    /// Reads the next piece of a file.
+    /// Reads the next piece of a file, after what hooks have named.
     pub(super) async fn step(
         &self,
         mut reading: Reading,
         pass: &mut Pass,
     ) -> Result<(Reading, Piece), Trouble> {
-        self.before_piece(pass, reading.next_bytes()).await?;
+        self.read_named(&pass.reading).await?;
+        pass.stretch += reading.next_bytes();
         Ok(blocking(move || reading.step().map(|piece| (reading, piece))).await??)
     }
 
@@ -301,7 +302,7 @@ impl Intake {
         batch: Batch,
         (before, after): (Option<&Cursor>, &Cursor),
         ends_at: Option<u32>,
-        pass: &Pass,
+        pass: &mut Pass,
     ) -> Result<(), Trouble> {
         let Batch { exchanges, withdrawn, session, .. } = batch;
         let mut left = exchanges;
@@ -319,7 +320,7 @@ impl Intake {
                 restarted: standing.restarted,
                 source: standing.read(cursor, SourceState::Fresh, None),
             };
-            let done = self.history.commit(batch).await?;
+            let done = self.history.commit_when(batch, self.give_way(pass)).await?;
             {
                 let mut progress = lock(&self.state.progress);
                 let counts = progress.of(standing.agent);
@@ -329,7 +330,6 @@ impl Intake {
             if is_last {
                 return Ok(());
             }
-            self.give_way(pass).await;
             left = rest;
         }
     }

@@ -176,7 +176,7 @@ impl Embed {
             return Ok(true);
         }
         self.asked = Some(Instant::now());
-        let embedded = match self.thread.embed(embedder.clone(), vec![text]).await {
+        let embedded = match super::embedded(embedder.clone(), vec![text]).await {
             Ok(embedded) => embedded,
             Err(error) => {
                 tracing::warn!(%error, "past sessions get no vectors until something is taken in again");

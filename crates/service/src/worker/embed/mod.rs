@@ -5,7 +5,6 @@
 
 mod batch;
 mod exchanges;
-mod thread;
 
 use std::{
     collections::VecDeque,
@@ -16,18 +15,20 @@ use std::{
 
 use batch::{Batch, Work};
 pub(crate) use exchanges::ExchangeBacklog;
-use thread::Thread;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::Worker;
 use crate::{
     ServiceError, WorkerState,
     jobs::runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, LOOK, Leased, Readiness, SPENT, Step},
     lock,
+    tasks::BACKGROUND,
 };
 use cerebro_core::domain::{Memory, MemoryId, Scope};
 use cerebro_core::pace::{self, Spent};
 use cerebro_core::passage::passages;
-use cerebro_models::embed::Embedder;
+use cerebro_core::redact::RedactedText;
+use cerebro_models::embed::{Embedded, Embedder, Purpose};
 use cerebro_models::provider::ProviderError;
 use cerebro_store::{Job, JobKind, ModelState, StoredModel};
 
@@ -78,7 +79,6 @@ struct Provider {
 /// The handler of [`JobKind::Embed`].
 pub(crate) struct Embed {
     worker: Worker,
-    thread: Thread,
     provider: Option<Provider>,
     /// The provider has returned vectors before, so a failure is blamed on the text and not on the model.
     proven: bool,
@@ -233,7 +233,7 @@ impl JobHandler for Embed {
 
 impl Embed {
     pub(crate) fn new(worker: Worker) -> Self {
-        Self { worker, thread: Thread::start(), provider: None, proven: false, asked: None }
+        Self { worker, provider: None, proven: false, asked: None }
     }
 
     /// Embeds some of the remaining texts, from the front. A batch that fails is split until the memory that makes it
@@ -251,7 +251,7 @@ impl Embed {
             }
         }
         self.asked = Some(Instant::now());
-        let answer = self.thread.embed(Arc::clone(embedder), texts).await;
+        let answer = embedded(Arc::clone(embedder), texts).await;
         if embedder.is_metered() {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
             self.worker.base.spending().note_spent(&target.name, Spent { tokens, requests: 1 }).await;
@@ -281,6 +281,14 @@ impl Embed {
         batch.give(works_mut(tasks), embedded.vectors);
         Ok(())
     }
+}
+
+/// Embeds passages on a thread of low priority. Dropping the future cancels the work.
+async fn embedded(embedder: Arc<dyn Embedder>, texts: Vec<RedactedText>) -> Result<Embedded, ProviderError> {
+    let broke_off = || ProviderError::Unusable("embedding broke off; see the daemon's log".to_owned());
+    let threads = BACKGROUND.as_ref().ok_or_else(broke_off)?;
+    let work = threads.spawn(async move { embedder.embed(Purpose::Passage, texts).await });
+    AbortOnDropHandle::new(work).await.unwrap_or_else(|_| Err(broke_off()))
 }
 
 /// Checks a page of memories for missing vectors, if the backfill is under way. Returns whether it is.
