@@ -115,8 +115,11 @@ impl Prefixed {
             run = len(&|b| is_letter_or_digit(b) || b == b'-');
         }
         let token = rest[..run].trim_end_matches(['.', '-']);
-        let is_hex = self.of == Of::Hex && digits + UUID_DASHES >= self.least;
-        let is_token = is_hex || self.of != Of::Hex && (is_drawn_word(token) || mixes_cases(token));
+        let is_drawn = |part: &str| is_drawn_word(part) || mixes_cases(part);
+        let is_token = match self.of {
+            Of::Hex => digits + UUID_DASHES >= self.least,
+            _ => token.split('=').any(is_drawn),
+        };
         let range = anchor.start..anchor.end + token.len();
         (is_token.then_some(range), anchor.end + run)
     }
