@@ -38,7 +38,7 @@ struct Anchors {
 static ANCHORS: LazyLock<Anchors> = LazyLock::new(|| {
     let rules = MATCHERS.iter().enumerate();
     let mut literals: Vec<(&str, Anchor)> = rules
-        .flat_map(|(i, matcher)| matcher.rule.anchors.iter().map(move |text| (*text, Anchor::Rule(i))))
+        .flat_map(|(i, matcher)| matcher.anchors().into_iter().map(move |text| (text, Anchor::Rule(i))))
         .collect();
     literals.extend(name::ANCHORS.iter().map(|text| (*text, Anchor::Name)));
     literals.extend(command::ANCHORS.iter().map(|text| (*text, Anchor::Command)));

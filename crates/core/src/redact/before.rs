@@ -49,9 +49,13 @@ impl Before {
     }
 }
 
-/// Whether a text ends with a line end or a tab that is written as an escape: its letter belongs to no word.
+/// Whether a text ends with a line end or a tab that is written as an escape, or with a sign as an address writes it: their
+/// letters belong to no word.
 fn ends_with_escape(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_percent = |end: &[u8]| end[0] == b'%' && end[1..].iter().all(u8::is_ascii_hexdigit);
     [r"\n", r"\r", r"\t"].iter().any(|escape| text.ends_with(escape))
+        || bytes.last_chunk::<3>().is_some_and(|end| is_percent(end))
 }
 
 /// Most bytes before an anchor that are read to distinguish a path from base64.

@@ -14,50 +14,115 @@ const HEADINGS_MAX: usize = 64;
 /// The longest heading, in bytes.
 const HEADING_BYTES_MAX: usize = 40;
 
+/// How the cells of a table are found in its rows.
+enum Cells {
+    /// So many cells with this sign between them; the position of the one.
+    Parted { sign: char, count: usize, at: usize },
+    /// What is below these bytes of the line of headings, which dashes underline. A row of an `only` column is one word.
+    Aligned { column: Range<usize>, only: bool },
+}
+
+impl Cells {
+    /// The cell in this row; `None` behind the table.
+    fn of(&self, text: &str, row: Range<usize>) -> Option<Range<usize>> {
+        match self {
+            Self::Parted { sign, count, at } => {
+                let cells = cells(text, row, *sign);
+                (cells.len() == *count).then(|| cells[*at].clone())
+            }
+            Self::Aligned { column, only } => {
+                let line = &text[row.clone()];
+                let is_sentence = *only && line.trim().contains(' ');
+                if line.trim().is_empty() || line.starts_with('(') || is_border(line) || is_sentence {
+                    return None;
+                }
+                let words = line.split([' ', '\r']).filter(|word| !word.is_empty());
+                let is_below = |word: &Range<usize>| {
+                    word.start < row.start + column.end && row.start + column.start < word.end
+                };
+                words.map(|word| range_of(text, word)).find(is_below).or(Some(row.start..row.start))
+            }
+        }
+    }
+}
+
 /// The secrets below this name, if it is a heading. Only the first line of a table has headings, so no row is read for two
 /// lines.
 pub(super) fn below(text: &str, name: &Range<usize>, named: impl Fn() -> Option<Named>) -> Vec<Range<usize>> {
-    let column = || {
-        // Most names are no heading; this is a quick exit.
-        let behind = text[name.end..].trim_start_matches(is_edge).chars().next().unwrap_or('\n');
-        if !(is_sign(behind) || behind == '\n') {
-            return None;
-        }
-        let line = line_around(text, name)?;
-        let before = || text[line.start..name.start].chars().rfind(|c| is_sign(*c));
-        let sign = Some(behind).filter(|c| is_sign(*c)).or_else(before)?;
-        let headings = cells(text, line.clone(), sign);
-        let has_headings = |of: fn(&str) -> bool| headings.iter().all(|cell| of(&text[cell.clone()]));
-        // Nothing else tells the headings of CSV from a row, or from code.
-        let is_other = || !has_headings(is_no_value) || is_import(&text[line.clone()]);
-        let is_table = (2..=HEADINGS_MAX).contains(&headings.len())
-            && has_headings(is_heading)
-            && (sign == '|' || !is_other());
-        let at = headings.iter().position(|cell| cell.start <= name.start && cell.end == name.end)?;
-        // The row before has no bound, so it is read last.
-        let is_first = || {
-            let before = lines(text, 0..line.start).rev().nth(1);
-            before.is_none_or(|row| cells(text, row, sign).len() != headings.len())
-        };
-        (is_table && is_first()).then_some((sign, line.end, headings.len(), at))
-    };
-    let Some((sign, end, count, at)) = column() else { return Vec::new() };
+    let Some((end, column)) = parted(text, name).or_else(|| aligned(text, name)) else { return Vec::new() };
     let Some(named) = named() else { return Vec::new() };
-    let mut rows = lines(text, end..text.len()).skip(1);
-    let is_border = |row: &str| row.contains('-') && row.trim_matches(['|', '-', ':', ' ', '\r']).is_empty();
-    if sign == '|' && !rows.next().is_some_and(|row| is_border(&text[row])) {
-        return Vec::new();
-    }
-    let rows = rows.map(|row| cells(text, row, sign)).take_while(|row| row.len() == count);
-    let values = rows.map(|row| row[at].clone());
+    let rows = lines(text, end..text.len()).skip(1);
+    let values = rows.map_while(|row| column.of(text, row));
     let is_value = |value: &str| !value.contains(char::is_whitespace) && !is_constant(value);
     let is_one = |value: &str| is_value(value) && is_secret(named, value, Form::Prose);
     values.filter(|value| is_one(&text[value.clone()])).collect()
 }
 
+/// The end of the headings whose cells a sign parts, and the column of this name among them. Between bars, a line of
+/// dashes follows them.
+fn parted(text: &str, name: &Range<usize>) -> Option<(usize, Cells)> {
+    // Most names are no heading; this is a quick exit.
+    let behind = text[name.end..].trim_start_matches(is_edge).chars().next().unwrap_or('\n');
+    if !(is_sign(behind) || behind == '\n') {
+        return None;
+    }
+    let line = line_around(text, name)?;
+    let before = || text[line.start..name.start].chars().rfind(|c| is_sign(*c));
+    let sign = Some(behind).filter(|c| is_sign(*c)).or_else(before)?;
+    let headings = cells(text, line.clone(), sign);
+    let has_headings = |of: fn(&str) -> bool| headings.iter().all(|cell| of(&text[cell.clone()]));
+    let at = headings.iter().position(|cell| cell.start <= name.start && cell.end == name.end)?;
+    let count = headings.len();
+    let is_table = (2..=HEADINGS_MAX).contains(&count) && has_headings(is_heading);
+    if !is_table {
+        return None;
+    }
+    let next = lines(text, line.end..text.len()).nth(1)?;
+    let is_bar = matches!(sign, '|' | '│');
+    let end = if is_bar && is_border(&text[next.clone()]) {
+        next.end
+    } else {
+        // Nothing else tells the headings of CSV from a row, or from code.
+        let is_other = is_bar && text[line.clone()].contains(' ')
+            || !has_headings(is_no_value)
+            || is_import(&text[line.clone()]);
+        (!is_other).then_some(line.end)?
+    };
+    // The row before has no bound, so it is read last.
+    let before = lines(text, 0..line.start).rev().nth(1);
+    let is_first = before.is_none_or(|row| cells(text, row, sign).len() != count);
+    is_first.then_some((end, Cells::Parted { sign, count, at }))
+}
+
+/// The end of the headings that dashes underline, and the column of this name.
+fn aligned(text: &str, name: &Range<usize>) -> Option<(usize, Cells)> {
+    let behind = text[name.end..].trim_start_matches(['\r', ' ']);
+    let gap = text.len() - name.end - behind.len();
+    if !(gap > 1 || behind.starts_with('\n')) {
+        return None;
+    }
+    let line = line_around(text, name)?;
+    let border =
+        lines(text, line.end..text.len()).nth(1).filter(|border| is_border(&text[border.clone()]))?;
+    let mut dashes = text[border.clone()].split(' ').map(|run| range_of(text, run));
+    let column = dashes.find_map(|run| {
+        let column = run.start - border.start..run.end - border.start;
+        (column.start < name.end - line.start && name.start - line.start < column.end).then_some(column)
+    })?;
+    let only = text[border.clone()].trim().len() == column.len();
+    Some((border.end, Cells::Aligned { column, only }))
+}
+
+/// Whether a line only underlines headings.
+fn is_border(line: &str) -> bool {
+    line.len() <= HEADINGS_BYTES_MAX
+        && line.contains(['-', '─', '═'])
+        && line.chars().all(|c| "-|+:= \r─│┼├┤═╪╞╡".contains(c))
+}
+
 /// Whether it parts cells.
 fn is_sign(c: char) -> bool {
-    matches!(c, ',' | ';' | '\t' | '|')
+    matches!(c, ',' | ';' | '\t' | '|' | '│')
 }
 
 /// Whether it may be around a cell.
@@ -105,7 +170,7 @@ fn lines(text: &str, part: Range<usize>) -> impl DoubleEndedIterator<Item = Rang
 /// The cells of a row, without what is around them. A sign between double quotes parts none.
 fn cells(text: &str, row: Range<usize>, sign: char) -> Vec<Range<usize>> {
     let row = &text[row];
-    let row = if sign == '|' { row.trim_matches(|c| is_edge(c) || c == '|') } else { row };
+    let row = if matches!(sign, '|' | '│') { row.trim_matches(|c| is_edge(c) || c == sign) } else { row };
     let mut quoted = false;
     let parts = row.split(|c| {
         quoted ^= c == '"';
@@ -119,30 +184,46 @@ fn range_of(text: &str, part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// The values of `data:` in the manifest in YAML whose line `kind: Secret` begins here.
+/// The values of `data:` and `stringData:` in the manifest in YAML whose line `kind: Secret` begins here.
 pub(super) fn data(text: &str, kind: usize) -> Vec<Range<usize>> {
-    let depth = |line: &Range<usize>| line.len() - text[line.clone()].trim_start_matches(' ').len();
+    let content = |line: &Range<usize>| text[line.clone()].trim_start_matches(' ');
+    // The first line of an item of a list is as deep as the others.
+    let is_item = |line: &Range<usize>| content(line).starts_with("- ");
+    let depth = |line: &Range<usize>| line.len() - content(line).trim_start_matches("- ").len();
     let is_blank = |line: &Range<usize>| text[line.clone()].trim().is_empty();
-    let own = depth(&(kind..text.len()));
+    let own = lines(text, kind..text.len()).next().unwrap_or(kind..kind);
+    let deep = depth(&own);
     let in_manifest = |line: &Range<usize>| {
-        let content = text[line.clone()].trim_start_matches(' ');
-        let ends = ["---", "```", "kind:"].iter().any(|end| content.starts_with(end)) || depth(line) < own;
+        let content = content(line).trim_start_matches("- ");
+        let ends = ["---", "```", "kind:"].iter().any(|end| content.starts_with(end)) || depth(line) < deep;
         is_blank(line) || !ends
     };
-    let before = lines(text, 0..kind).rev().skip(1).take_while(&in_manifest).last();
-    let behind = lines(text, kind..text.len()).skip(1).take_while(&in_manifest).last();
-    let manifest = before.map_or(kind, |line| line.start)..behind.map_or(kind, |line| line.end);
-    let (mut is_data, mut values) = (false, Vec::new());
-    for line in lines(text, manifest).filter(|line| !is_blank(line)) {
-        let content = text[line.clone()].trim();
-        if depth(&line) == own {
-            is_data = content == "data:";
-        } else if let Some((_, value)) = content.split_once(": ").filter(|_| is_data) {
+    let begins = |line: &Range<usize>| is_item(line) && depth(line) == deep;
+    let mut start = kind;
+    let mut before = lines(text, 0..kind).rev().skip(1).take_while(&in_manifest);
+    while !begins(&(start..own.end))
+        && let Some(line) = before.next()
+    {
+        start = line.start;
+    }
+    let behind = lines(text, own.start..text.len()).skip(1);
+    let last = behind.take_while(|line| in_manifest(line) && !begins(line)).last();
+    let (mut section, mut values) = ("", Vec::new());
+    for line in lines(text, start..last.map_or(own.end, |line| line.end)).filter(|line| !is_blank(line)) {
+        let content = text[line.clone()].trim().trim_start_matches("- ");
+        if depth(&line) == deep {
+            section = content;
+        } else if let Some((_, value)) = content.split_once(": ") {
             let value = value.trim_matches(is_edge);
             let of_base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
             let is_base64 =
-                !value.is_empty() && value.len().is_multiple_of(4) && value.bytes().all(of_base64);
-            values.extend((is_base64 && !is_placeholder(value)).then(|| range_of(text, value)));
+                value.len().is_multiple_of(4) && value.bytes().all(of_base64) && !is_placeholder(value);
+            let is_one = match section {
+                "data:" => !value.is_empty() && is_base64,
+                "stringData:" => is_secret(Named::Password, value, Form::Line),
+                _ => false,
+            };
+            values.extend(is_one.then(|| range_of(text, value)));
         }
     }
     values

@@ -19,19 +19,21 @@ enum Takes {
     After(char),
     /// `-b 'name=value; …'`: the values of cookies.
     Cookie,
+    /// `-b file user password`: the last word of the command.
+    Last,
 }
 
 /// Literals, one of which occurs in every command of the table.
 pub(super) const ANCHORS: &[&str] = &[
-    "curl", "mysql", "mariadb", "mongo", "sshpass", "docker", "podman", "redis-cli", "ldap", "sqlcmd", "zip",
-    "7z", "smbclient", "echo", "printf",
+    "curl", "mysql", "mariadb", "mongo", "sshpass", "docker", "podman", "az login", "redis-cli", "ldap",
+    "sqlcmd", "zip", "unzip", "7z", "smbclient", "htpasswd", "openssl", "echo", "printf",
 ];
 
 type Flags = &'static [(&'static str, Takes)];
 
 /// The flags of a program, by the name under which it is called.
 fn flags(program: &str) -> Option<Flags> {
-    use Takes::{After, Cookie, Joined, Password};
+    use Takes::{After, Cookie, Joined, Last, Password};
     Some(match program {
         "curl" => &[
             ("-u", After(':')),
@@ -46,11 +48,13 @@ fn flags(program: &str) -> Option<Flags> {
         "mongo" | "mongosh" | "mongodump" | "mongorestore" | "mongoexport" | "mongoimport" => {
             &[("-p", Password)]
         }
-        "sshpass" | "docker" | "podman" => &[("-p", Password)],
+        "sshpass" | "docker" | "podman" | "az" => &[("-p", Password)],
         "redis-cli" => &[("-a", Password)],
         "ldapsearch" | "ldapadd" | "ldapmodify" | "ldapwhoami" | "ldapdelete" => &[("-w", Password)],
         "sqlcmd" | "zip" | "unzip" => &[("-P", Password)],
         "7z" | "7za" => &[("-p", Joined)],
+        "htpasswd" => &[("-b", Last), ("-B", Last)],
+        "openssl" => &[("-k", Password)],
         "smbclient" => &[("-U", After('%')), ("--user", After('%'))],
         "echo" | "printf" => &[],
         _ => return None,
@@ -72,7 +76,8 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
     let limit = text.floor_char_boundary(end + COMMAND_BYTES_MAX);
     let mut words = Words { text: &text[..limit], at: end };
     // `docker run -p` takes ports.
-    if matches!(program, "docker" | "podman") && words.next().is_none_or(|word| &text[word] != "login") {
+    if matches!(program, "docker" | "podman" | "az") && words.next().is_none_or(|word| &text[word] != "login")
+    {
         return (Vec::new(), end);
     }
     if matches!(program, "echo" | "printf") {
@@ -87,32 +92,40 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
         if self::flags(given).is_some() {
             return (found, word.start);
         }
-        let Some((flag, takes)) = flags.iter().find(|(flag, _)| is_given(given, flag)) else { continue };
-        let value = match (given.len() - flag.len(), takes) {
-            (0, Takes::Joined) => continue,
-            (0, _) => words.next(),
-            _ => Some(joined(text, word.start + flag.len()..word.end)),
+        let Some((flag, takes)) = flags.iter().find(|(flag, takes)| is_given(given, flag, *takes)) else {
+            continue;
+        };
+        let value = match takes {
+            Takes::Last => words.by_ref().last(),
+            _ if given.starts_with(flag) && given.len() > flag.len() => {
+                Some(joined(text, word.start + flag.len()..word.end))
+            }
+            Takes::Joined => continue,
+            _ => words.next(),
         };
         let Some(value) = value else { break };
         if *takes == Takes::Cookie {
             found.extend(cookie::values(text, value));
             continue;
         }
-        let sign = if let Takes::After(sign) = takes { Some(*sign) } else { None };
-        let start = match sign.map(|sign| text[value.clone()].find(sign)) {
-            None => value.start,
-            Some(Some(at)) => value.start + at + 1,
-            Some(None) => continue,
+        let (named, secret) = match takes {
+            Takes::After(sign) => match text[value.clone()].find(*sign).map(|at| value.start + at) {
+                // `curl -u token:`.
+                Some(at) if at + 1 == value.end => (Named::Token, value.start..at),
+                Some(at) => (Named::Password, at + 1..value.end),
+                None => continue,
+            },
+            _ => (Named::Password, value),
         };
-        if is_secret(Named::Password, &text[start..value.end], Form::Data) {
-            found.push(start..value.end);
+        if is_secret(named, &text[secret.clone()], Form::Data) {
+            found.push(secret);
         }
     }
     (found, words.at)
 }
 
 /// What reads a password from its standard input.
-const READERS: &[&str] = &["sudo -S", "sudo --stdin", "--password-stdin", "passwd --stdin"];
+const READERS: &[&str] = &["sudo -S", "sudo --stdin", "--password-stdin", "passwd --stdin", "chpasswd"];
 
 /// The password in `echo password | sudo -S …`.
 fn piped(text: &str, mut words: Words<'_>) -> Option<Range<usize>> {
@@ -122,14 +135,24 @@ fn piped(text: &str, mut words: Words<'_>) -> Option<Range<usize>> {
     }
     let behind = text[word.end..words.text.len()].split(['\n', ';']).next()?;
     let (_, reader) = behind.split_once('|')?;
-    let is_read = READERS.iter().any(|known| reader.contains(known));
-    (is_read && is_secret(Named::Password, &text[word.clone()], Form::Data)).then_some(word)
+    let known = READERS.iter().find(|known| reader.contains(**known))?;
+    let user = if *known == "chpasswd" { text[word.clone()].find(':')? + 1 } else { 0 };
+    let secret = word.start + user..word.end;
+    is_secret(Named::Password, &text[secret.clone()], Form::Data).then_some(secret)
 }
 
-/// Whether this word is the flag, alone or with its value; a long flag and its value are joined by `=` only.
-fn is_given(word: &str, flag: &str) -> bool {
-    word.strip_prefix(flag)
-        .is_some_and(|rest| rest.is_empty() || !flag.starts_with("--") || rest.starts_with('='))
+/// Whether this word is the flag, alone or with its value; a long flag and its value are joined by `=` only. A flag of a
+/// user and a password, or of words after it, may be the last of several: `-su`.
+fn is_given(word: &str, flag: &str, takes: Takes) -> bool {
+    let is_last = matches!(takes, Takes::After(_) | Takes::Last)
+        && flag.len() == 2
+        && (3..6).contains(&word.len())
+        && word.ends_with(&flag[1..])
+        && word.strip_prefix('-').is_some_and(|flags| flags.bytes().all(|b| b.is_ascii_alphabetic()));
+    is_last
+        || word
+            .strip_prefix(flag)
+            .is_some_and(|rest| rest.is_empty() || !flag.starts_with("--") || rest.starts_with('='))
 }
 
 /// The value in one word with its flag, without `=` and quotes.
@@ -172,7 +195,14 @@ impl Iterator for Words<'_> {
         let closed =
             quote.and_then(|quote| inner.find([quote, '\n'])).filter(|at| !inner[*at..].starts_with('\n'));
         let len = closed.unwrap_or_else(|| {
-            let end = inner.find([' ', '\t', '\n', '\r', '`', ';', '|']).unwrap_or(inner.len());
+            let ends = [' ', '\t', '\n', '\r', '`', ';', '|'];
+            let mut end = inner.find(ends).unwrap_or(inner.len());
+            // `-p'…'`.
+            let opens = inner[..end].find(['"', '\'']).filter(|_| first == '-');
+            if let Some((at, quote)) = opens.and_then(|at| Some((at, inner[at..].chars().next()?))) {
+                let close = inner[at + 1..].find([quote, '\n']).map(|len| at + 1 + len);
+                end = close.filter(|close| inner[*close..].starts_with(quote)).map_or(end, |close| close + 1);
+            }
             inner[..end].trim_end_matches(['"', '\'']).len().max(1)
         });
         self.at = start + len + usize::from(closed.is_some());

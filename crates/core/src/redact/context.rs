@@ -15,23 +15,25 @@ const OBJECT_BYTES_MAX: usize = 48;
 const BLOCK_BYTES_MAX: usize = 256;
 /// A word of so many letters and digits directly behind a name is no word of the sentence.
 const LONG_BYTES_MIN: usize = 20;
+/// A shorter one is, where nothing says that it is the value.
+const WORD_BYTES_MIN: usize = 8;
 
 /// What joins a name and its value in a sentence.
 const VERBS: &[&str] = &[
-    "is: ", "is now ", "is ", "was changed to ", "was set to ", "was ", "lautet: ", "lautet ", "ist ",
-    "est ", "es ", "é ", "è ", "= ", "-> ", "→ ", "— ", "– ",
+    "is: ", "is now ", "ist jetzt ", "is ", "was changed to ", "was set to ", "was ", "lautet: ", "lautet ",
+    "ist ", "est ", "es ", "é ", "è ", "= ", "-> ", "→ ", "— ", "– ",
 ];
 /// What begins the rest of a name in a sentence.
 const OF: &[&str] =
-    &["for ", "FOR ", "of ", "on ", "to ", "für ", "von ", "pour ", "de ", "du ", "para ", "del "];
+    &["for ", "FOR ", "of ", "on ", "to ", "für ", "von ", "pour ", "de ", "du ", "d'", "para ", "del "];
 /// The words before a name that its value may follow directly: `log in with user bob and password …`.
 const BEFORE_NAME: &[&str] = &[
-    "the", "and", "with", "use", "using", "my", "our", "und", "mit", "das", "et", "avec", "le", "y", "con",
-    "la", "/", "&",
+    "the", "and", "with", "use", "using", "my", "our", "new", "temporary", "und", "mit", "das", "dem", "et",
+    "avec", "le", "y", "con", "la", "/", "&",
 ];
 /// Names that a qualifier follows, and these.
 const KEYS_BEFORE: &[&str] = &["clé", "clef", "clave"];
-const QUALIFIERS: &[&str] = &[" API", " api", " secrète", " secrete", " secreta"];
+const QUALIFIERS: &[&str] = &[" API", " api", " d'API", " secrète", " secrete", " secreta"];
 /// Names of a user's name and password together: `credentials: bob / …`.
 const PAIRS: &[&str] = &["login", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales"];
 /// The words of a statement that sets a password.
@@ -46,7 +48,7 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, &
     }
     let line = || name.line_start();
     let is_kind = text[name.range.clone()] == *"Secret"
-        && text[line()..name.range.start].trim_start_matches(' ') == "kind: ";
+        && text[line()..name.range.start].trim_start_matches([' ', '-']) == "kind: ";
     let below =
         if is_kind { column::data(text, line()) } else { column::below(text, &name.range, || name.read()) };
     let kind = if below.is_empty() { None } else { name.read().map(Named::kind) };
@@ -131,30 +133,31 @@ impl<'a> Name<'a> {
 
     /// The value that belongs to the name, and its form.
     fn value(&self) -> Option<(Range<usize>, Form)> {
+        let mut cursor = Cursor { text: self.text, at: self.range.end };
         // In `${PASSWORD:?not set}` the name is a variable, and the rest is what the shell reports.
         if self.before().ends_with("${") {
-            return None;
+            let has_default = cursor.eat(":-") || cursor.eat("-");
+            return has_default.then(|| (cursor.run(&['}', '"', '\'', '\n', '\r']), Form::Data));
         }
-        let mut cursor = Cursor { text: self.text, at: self.range.end };
         cursor.emphasis();
-        // An array of C: `char password[] = "…"`.
-        cursor.eat("[]");
+        cursor.dimension();
         let closed = cursor.quote().is_some();
         if closed {
             cursor.eat("]");
             cursor.emphasis();
-        } else if cursor.eat(">") {
+        }
+        if let Some(value) = cursor.alternative() {
+            return Some((value, Form::Quoted));
+        }
+        if cursor.element() {
             let value = cursor.run(&['<', '\n']);
-            let is_element = self.before().ends_with('<') && self.text[value.end..].starts_with("</");
+            // `<password>x</password>`, `<property name="password">x</property>`.
+            let is_element = (closed || self.before().ends_with('<') || self.before().ends_with("<key>"))
+                && self.text[value.end..].starts_with("</");
             return is_element.then_some((value, Form::Data));
-        } else if cursor.eat("(") {
-            let is_pair = ["auth", "credential", "credentials"].iter().any(|name| self.is(name));
-            if is_pair && let Some(value) = cursor.second_of_pair() {
-                return Some((value, Form::Pair));
-            }
-            let sets = self.before().ends_with('.')
-                || ["set", "with"].iter().any(|verb| self.text[self.range.clone()].starts_with(verb));
-            return if sets { cursor.quoted().map(|value| (value, Form::Quoted)) } else { None };
+        }
+        if !closed && cursor.eat("(") {
+            return self.argument(&cursor);
         }
         let begin = cursor.at;
         cursor.blanks();
@@ -166,7 +169,9 @@ impl<'a> Name<'a> {
             cursor.blanks();
             return cursor.quoted().map(|value| (value, Form::Quoted));
         }
-        let signs = [":=", "=>", "?=", "=", ":"];
+        // `Password (staging): x`.
+        cursor.remark();
+        let signs = [":=", "=>", "?=", "<-", "=", ":"];
         let Some(sign) = signs.into_iter().find(|sign| cursor.eat(sign)) else {
             return self.value_without_sign(cursor, closed, gap);
         };
@@ -195,6 +200,20 @@ impl<'a> Name<'a> {
             return Some(found);
         }
         Some(self.bare(&cursor, sign, tight))
+    }
+
+    /// `auth('bob', 'x')`, `.password("x")`, `set_password("x")`.
+    fn argument(&self, cursor: &Cursor<'a>) -> Option<(Range<usize>, Form)> {
+        let is_pair = ["auth", "credential", "credentials"].iter().any(|name| self.is(name));
+        if is_pair && let Some(value) = cursor.second_of_pair() {
+            return Some((value, Form::Pair));
+        }
+        let name = &self.text[self.range.clone()];
+        // `PASSWORD('x')` is a function of MySQL.
+        let sets = self.before().ends_with('.')
+            || name == "PASSWORD"
+            || ["set", "with"].iter().any(|verb| name.starts_with(verb));
+        if sets { cursor.quoted().map(|value| (value, Form::Quoted)) } else { None }
     }
 
     /// `&first x`, `!!str x`: what is behind an anchor or a tag of YAML.
@@ -232,10 +251,19 @@ impl<'a> Name<'a> {
             return Some((value, Form::Quoted));
         }
         let line = &self.text[self.line_start()..self.range.start];
-        if line.trim_start().starts_with('|') && cursor.eat("|") {
+        // A row of a table, or a line of a record as psql shows it.
+        let is_row = || line.trim_start().starts_with(['|', '│']) || gap > 0 && self.starts_line();
+        if cursor.rest().starts_with(['|', '│']) && is_row() && (cursor.eat("|") || cursor.eat("│")) {
             return Some((cursor.cell(), Form::Prose));
         }
+        if let Some(value) = self.next_argument(&cursor, closed) {
+            return Some((value, Form::Data));
+        }
         if closed {
+            // Set `DB_PASSWORD` to `x`.
+            if cursor.eat("to ") || cursor.eat("is ") {
+                return cursor.quoted().map(|value| (value, Form::Prose));
+            }
             let value = self.default_of_variable(&cursor).map(|value| (value, Form::Quoted));
             return value.or_else(|| self.value_of_call(cursor));
         }
@@ -254,19 +282,39 @@ impl<'a> Name<'a> {
         if self.is_login() {
             return Some((cursor.run(&[' ', '\t', '\n', '\r']), Form::Data));
         }
-        if matches!(line.trim(), "ENV" | "setenv" | "SetEnv" | "set -x" | "set -gx" | "set -Ux") {
+        if matches!(line.trim(), "ENV" | "setenv" | "setx" | "SetEnv" | "set -x" | "set -gx" | "set -Ux") {
             let value = cursor.quoted().unwrap_or_else(|| cursor.run(&[' ', '\t', '\n', '\r']));
             return Some((value, Form::Data));
         }
         if line.trim() == "#define" {
             return cursor.quoted().map(|value| (value, Form::Quoted));
         }
-        if matches!(line.split_whitespace().next(), Some("var" | "const"))
-            && let Some(value) = cursor.behind_type()
-        {
+        // `public string Password { get; set; } = "x"`.
+        if cursor.rest().starts_with("{ get;") {
+            cursor.at += cursor.rest().find('}').map_or(0, |end| end + 1);
+        }
+        let declares = matches!(line.split_whitespace().next(), Some("var" | "const" | "public" | "Dim"));
+        if declares && let Some(value) = cursor.behind_type() {
             return Some((value, Form::Quoted));
         }
         self.value_of_statement(line, cursor.at).or_else(|| self.value_of_sentence(line, cursor))
+    }
+
+    /// `["--password", "x"]`, and a list of YAML in which `- x` follows `- --password`.
+    fn next_argument(&self, cursor: &Cursor<'a>, closed: bool) -> Option<Range<usize>> {
+        if self.dashes < 2 {
+            return None;
+        }
+        let mut behind = Cursor { text: self.text, at: cursor.at };
+        let has_comma = closed && behind.eat(",");
+        let rest = behind.rest();
+        let gap = rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+        behind.at += gap.min(2 * BLANKS_MAX);
+        if has_comma {
+            return behind.quoted();
+        }
+        let is_item = rest[..gap].contains('\n') && behind.eat("- ");
+        is_item.then(|| behind.quoted().unwrap_or_else(|| behind.run(&[' ', '\n', '\r'])))
     }
 
     /// `define('DB_PASSWORD', 'x')`, `.put("password", "x")`, a pair of a list.
@@ -287,7 +335,8 @@ impl<'a> Name<'a> {
         let mut cursor = Cursor { text: self.text, at };
         let says_by = cursor.eat("BY ") || cursor.eat("by ") || self.is("identified by");
         let may_open: &[char] = if says_by { &['\'', '"'] } else { &['\''] };
-        if !cursor.rest().starts_with(may_open) {
+        let is_quoted = cursor.rest().starts_with(may_open);
+        if !is_quoted && !says_by {
             return None;
         }
         let verb = line.split_whitespace().next_back().unwrap_or_default();
@@ -299,14 +348,19 @@ impl<'a> Name<'a> {
         if !((sets && !says_by) || is_statement(line)) {
             return None;
         }
-        cursor.quoted().map(|value| (value, Form::Quoted))
+        if is_quoted {
+            return cursor.quoted().map(|value| (value, Form::Quoted));
+        }
+        Some((cursor.run(&[' ', '\t', '\n', '\r', ';']), Form::Prose))
     }
 
     /// `password is x`, `the password for staging is x`, `with the password x`.
     fn value_of_sentence(&self, line: &str, mut cursor: Cursor<'a>) -> Option<(Range<usize>, Form)> {
+        let mut says = false;
         if OF.iter().any(|word| cursor.rest().starts_with(word)) {
             let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(OBJECT_BYTES_MAX)];
-            let rest = rest.split(['\n', '\r', '.', ',', ';']).next().unwrap_or_default();
+            let rest = rest.split(['\n', '\r', ',', ';']).next().unwrap_or_default();
+            let rest = rest.split(". ").next().unwrap_or_default();
             let is_verb = |at: &usize| VERBS.iter().any(|word| rest[*at..].starts_with(word));
             let verb = rest.match_indices(' ').map(|(at, _)| at + 1).find(is_verb);
             // In `the password for staging: it is x`, a word of the sentence follows the colon.
@@ -315,9 +369,15 @@ impl<'a> Name<'a> {
                 word.len() < LONG_BYTES_MIN && word.chars().all(char::is_alphabetic)
             };
             let colon = rest.find(": ").filter(|colon| verb.is_none() || !is_word(colon));
-            cursor.at += verb.into_iter().chain(colon).min()?;
+            let found = verb.into_iter().chain(colon).min();
+            // `set the password to x`.
+            says = found.is_none() && rest.starts_with("to ");
+            cursor.at += if says { "to ".len() } else { found? };
         }
-        let says = cursor.eat(": ") || VERBS.iter().any(|word| cursor.eat(word));
+        says |= cursor.eat(": ") || VERBS.iter().any(|word| cursor.eat(word));
+        if says && let Some(value) = cursor.quoted() {
+            return Some((value, Form::Quoted));
+        }
         let ends = [' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'', '`'];
         let value = cursor.quoted().unwrap_or_else(|| cursor.run(&ends));
         let words = self.text[value.clone()].trim_end_matches(['.', '!', '?', ':']);
@@ -325,9 +385,21 @@ impl<'a> Name<'a> {
         let follows = || {
             let is_known = |word: &str| BEFORE_NAME.iter().any(|known| known.eq_ignore_ascii_case(word));
             let mut before = line.split_whitespace().rev().take(2);
-            words.len() >= LONG_BYTES_MIN || self.is("pw") || before.any(is_known)
+            self.is("pw") || line.trim_end().ends_with(',') || before.any(is_known)
         };
-        (says || (is_drawn_word(words) && follows())).then_some((value, Form::Prose))
+        let is_alone = || {
+            self.starts_line() && {
+                let behind = self.text[value.end..].trim_start_matches(' ');
+                behind.is_empty() || behind.starts_with(['\n', '\r'])
+            }
+        };
+        let is_password = || self.read() == Some(Named::Password);
+        let is_value = if is_drawn_word(words) {
+            words.len() >= LONG_BYTES_MIN || follows() || is_password()
+        } else {
+            words.len() >= WORD_BYTES_MIN && (follows() || is_alone()) && is_password()
+        };
+        (says || is_value).then_some((value, Form::Prose))
     }
 
     /// The default in `variable "db_password" { default = "x" }`.
@@ -381,6 +453,9 @@ impl<'a> Name<'a> {
 
     /// A value without quotes behind a sign.
     fn bare(&self, cursor: &Cursor<'a>, sign: &str, tight: bool) -> (Range<usize>, Form) {
+        if let Some(value) = cursor.only_argument() {
+            return (value, Form::Prose);
+        }
         let name = &self.text[self.range.clone()];
         let before = self.before();
         let assigned = tight && sign == "=";

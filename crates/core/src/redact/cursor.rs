@@ -42,6 +42,44 @@ impl<'a> Cursor<'a> {
         self.at += count;
     }
 
+    /// Skips the dimension of an array: `char password[64] = "…"`.
+    pub fn dimension(&mut self) {
+        let Some(inner) = self.rest().strip_prefix('[') else { return };
+        let digits = inner.bytes().take(BLANKS_MAX).take_while(u8::is_ascii_digit).count();
+        self.at += if inner[digits..].starts_with(']') { digits + 2 } else { 0 };
+    }
+
+    /// Skips a remark in a sentence, if a colon follows it: ` (staging)`.
+    pub fn remark(&mut self) {
+        let Some(rest) = self.rest().strip_prefix('(') else { return };
+        let rest = &rest[..rest.floor_char_boundary(TYPE_BYTES_MAX)];
+        let end = rest.find("): ").filter(|end| !rest[..*end].contains(['(', '\n', ':']));
+        self.at += end.map_or(0, |end| end + 2);
+    }
+
+    /// Skips the end of the tag that names an element, and the tag that follows a key: `</key><string>`.
+    pub fn element(&mut self) -> bool {
+        if self.eat("</key>") {
+            let rest = self.rest();
+            let gap = rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+            self.at += gap.min(BLANKS_MAX);
+            return self.eat("<string>");
+        }
+        self.eat(">")
+    }
+
+    /// The text in quotes that is used where what is named is not set: `process.env.TOKEN || "x"`.
+    pub fn alternative(&self) -> Option<Range<usize>> {
+        let mut cursor = Self { text: self.text, at: self.at };
+        let calls = cursor.eat(")");
+        cursor.blanks();
+        if !(["||", "??"].iter().any(|sign| cursor.eat(sign)) || calls && cursor.eat("or ")) {
+            return None;
+        }
+        cursor.blanks();
+        cursor.quoted()
+    }
+
     /// Skips a quote, escaped or not, and returns it as it is there.
     pub fn quote(&mut self) -> Option<&'a str> {
         let rest = self.rest();
@@ -102,9 +140,23 @@ impl<'a> Cursor<'a> {
         if is_type { behind.quoted() } else { None }
     }
 
+    /// The text of which a call makes another type, `String::from("x")`, or that looks drawn, `decode("x")`.
+    pub fn only_argument(&self) -> Option<Range<usize>> {
+        let is_path = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b'.' | b'&');
+        let path = self.rest().bytes().take(TYPE_BYTES_MAX).take_while(is_path).count();
+        let mut behind = Self { text: self.text, at: self.at + path };
+        if path == 0 || !behind.eat("(") {
+            return None;
+        }
+        let value = behind.quoted()?;
+        let makes = ["from", "new", "Some", "String"].iter().any(|end| self.rest()[..path].ends_with(end));
+        let is_only = self.text[value.end..].trim_start_matches(QUOTES).starts_with([')', '.']);
+        (is_only && (makes || is_drawn_word(&self.text[value.clone()]))).then_some(value)
+    }
+
     /// The only word in the next cell of a table in Markdown, without quotes.
     pub fn cell(&self) -> Range<usize> {
-        let cell = self.run(&['|', '\n', '\r']);
+        let cell = self.run(&['|', '│', '\n', '\r']);
         let text = &self.text[cell.clone()];
         let signs = |c: char| c.is_whitespace() || c == '*' || QUOTES.contains(&c);
         let start = cell.start + text.len() - text.trim_start_matches(signs).len();

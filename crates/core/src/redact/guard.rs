@@ -1,6 +1,9 @@
 //! What distinguishes a secret of a known form from a placeholder, a name or prose of the same form.
 
-use super::value::{is_placeholder, mixes_cases};
+use super::{
+    name::Named,
+    value::{Form, is_placeholder, is_secret, mixes_cases},
+};
 
 pub(super) fn always(_: &str) -> bool {
     true
@@ -22,6 +25,14 @@ pub(super) fn is_base64_url(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
 }
 
+pub(super) fn is_base64_or_url(b: u8) -> bool {
+    is_base64_url(b) || matches!(b, b'+' | b'/')
+}
+
+pub(super) fn is_no_blank(b: u8) -> bool {
+    b.is_ascii_graphic()
+}
+
 /// What the secret of an application of Azure consists of.
 pub(super) fn is_azure(b: u8) -> bool {
     is_base64_url(b) || matches!(b, b'~' | b'.')
@@ -38,8 +49,9 @@ pub(super) fn is_drawn(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_digit()) || mixes_cases(text)
 }
 
-pub(super) fn is_drawn_with_capital(text: &str) -> bool {
-    is_drawn(text) && text.bytes().any(|b| b.is_ascii_uppercase())
+/// The password in the arguments of a call, where a label or a name may be as well.
+pub(super) fn is_password_of_call(text: &str) -> bool {
+    is_secret(Named::Password, text, Form::Prose)
 }
 
 /// Neither a placeholder, nor a port followed by text that happens to contain an `@`.

@@ -1,9 +1,9 @@
 //! Private and secret text, replaced by `[REDACTED:kind]` before anything is stored, embedded, sent
 //! or logged. docs/redaction.md lists what is recognised.
 //!
-//! One search finds every place where a secret may be (`anchors`). Each place is examined once, as a token of a
-//! known form (`rules`) or as a value that is recognised by its surroundings (`context`, `column`, `command`, `cookie`). The search
-//! ignores invisible code points, and line ends inside what may be a secret (`wrapped`). The text between `<private>`
+//! One search finds every place where a secret may be (`anchors`). Each place is examined once, as a token of a known form
+//! (`prefixed`, `rules`) or as a value that is recognised by its surroundings (`context`, `column`, `command`, `cookie`). The
+//! search ignores invisible code points, and line ends inside what may be a secret (`wrapped`). The text between `<private>`
 //! blocks and earlier marks is searched piece by piece, so that no match spans a mark: a second redaction finds nothing
 //! new. All work is linear in the text.
 
@@ -16,6 +16,7 @@ mod cookie;
 mod cursor;
 mod guard;
 mod name;
+mod prefixed;
 mod redacted;
 mod rules;
 mod value;
@@ -315,8 +316,8 @@ impl<'a> Search<'a> {
         }
         self.examined_up_to[slot] = match anchor {
             Anchor::Rule(rule) => {
-                let (found, next) = MATCHERS[rule].secret(self.piece, at.start);
-                self.take(found, MATCHERS[rule].rule.kind, rule);
+                let (found, next) = MATCHERS[rule].secret(self.piece, &at);
+                self.take(found, MATCHERS[rule].kind(), rule);
                 next
             }
             Anchor::Cookie => {

@@ -26,8 +26,8 @@ impl Named {
 /// Parts of names, in any case, that make a name worth a look.
 pub(super) const ANCHORS: &[&str] = &[
     "pass", "pw", "psk", "secret", "token", "key", "auth", "credential", "kennwort", "kennung", "contrase",
-    "clave", "senha", "mdp", "jeton", "geheim", "schlüssel", "schlÜssel", "schluessel", "clé", "clÉ",
-    "parola", "identified by", "creds", "login", "zugangsdaten", "identifiants", "credencial",
+    "clave", "senha", "mdp", "jeton", "geheim", "schlüssel", "schlÜssel", "schluessel", "clé", "clÉ", "cle_",
+    "clef", "parola", "identified by", "creds", "login", "zugangsdaten", "identifiants", "credencial",
 ];
 
 /// The longest name, in bytes, that is looked at.
@@ -42,20 +42,22 @@ const SHORT: &[&str] = &["pass", "pw", "clave", "parola", "pword"];
 const SHORT_OF: &[&str] = &[
     "db", "database", "user", "my", "mysql", "pg", "postgres", "redis", "mongo", "smtp", "imap", "mail",
     "ftp", "sftp", "ssh", "root", "admin", "login", "sql", "rabbitmq", "proxy", "wifi", "vpn", "store",
-    "key", "trust", "become", "sudo", "vault",
+    "key", "trust", "become", "sudo", "vault", "require", "master", "bind",
 ];
 /// Words that turn `key` after them into a secret's name.
 const API_KEYS: &[&str] = &[
     "api", "access", "auth", "account", "service", "subscription", "license", "app", "application",
-    "consumer", "client", "write",
+    "consumer", "client", "write", "admin", "role",
 ];
-const SECRET_KEYS: &[&str] =
-    &["secret", "private", "signing", "encryption", "master", "shared", "hmac", "session", "cookie"];
+const SECRET_KEYS: &[&str] = &[
+    "secret", "private", "signing", "encryption", "master", "shared", "preshared", "hmac", "session",
+    "cookie",
+];
 /// Words that may follow the decisive one: `DB_PASSWORD_PROD`, `SECRET_KEY_BASE`, `clave_bd`.
 const BEHIND: &[&str] = &[
     "prod", "production", "dev", "development", "staging", "test", "testing", "live", "sandbox", "base",
     "value", "default", "old", "new", "current", "primary", "secondary", "main", "backup", "confirmation",
-    "confirm", "plain", "db", "bd",
+    "confirm", "plain", "db", "bd", "acceso", "acces", "accès", "cliente",
 ];
 /// Words that make a name mean something else: `next_page_token`, `has_password`, `eos_token`.
 const OTHERS: &[&str] = &[
@@ -104,7 +106,7 @@ pub(super) fn read(name: &str, before: &str) -> Option<Named> {
             key_of(&word)
         }
         // `clé API`, `clé secrète`: the qualifier comes last, and the name is found by its first word.
-        "api" | "secrète" | "secrete" | "secreta" => {
+        "api" | "d'api" | "secrète" | "secrete" | "secreta" => {
             let word = words.last().cloned().or_else(outer)?;
             ["clé", "cle", "clef", "clave"].contains(&word.as_str()).then_some(Named::Key)
         }
@@ -113,8 +115,8 @@ pub(super) fn read(name: &str, before: &str) -> Option<Named> {
             if let Some(word) = ["key", "schlüssel", "schluessel"].into_iter().find_map(joined) {
                 return key_of(word);
             }
-            let is_pass = joined("pass").is_some_and(|head| SHORT_OF.contains(&head));
-            if is_pass {
+            let is_pass = |end| joined(end).is_some_and(|head| SHORT_OF.contains(&head));
+            if ["pass", "pw", "auth"].into_iter().any(is_pass) {
                 return Some(Named::Password);
             }
             if joined("secret").is_some() || joined("geheimnis").is_some() {
@@ -126,7 +128,7 @@ pub(super) fn read(name: &str, before: &str) -> Option<Named> {
 }
 
 fn key_of(word: &str) -> Option<Named> {
-    if SECRET_KEYS.contains(&word) || word == "geheim" {
+    if SECRET_KEYS.contains(&word) || word.starts_with("geheim") {
         return Some(Named::Secret);
     }
     (API_KEYS.contains(&word) || word == "zugangs").then_some(Named::Key)

@@ -4,6 +4,7 @@ mod bars;
 mod lines;
 mod places;
 
+pub(super) use bars::Draw;
 use proptest::prelude::*;
 
 use super::*;

@@ -41,12 +41,12 @@ pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
             is_random(value) || is_one_long_word(value)
         }
         Named::Short if bare => {
-            is_mixed(value)
-                && value.len() >= BARE_PASSWORD_CHARS_MIN
+            is_strong(value)
+                && is_bare_password(value, form)
                 && !value.contains(['/', '.'])
-                && !is_wordy(value)
+                && (form == Form::Line || !is_wordy(value))
         }
-        Named::Short => value.chars().count() >= PASSWORD_CHARS_MIN && is_mixed(value),
+        Named::Short => value.chars().count() >= PASSWORD_CHARS_MIN && is_strong(value),
         Named::Secret | Named::Token | Named::Key => is_random(value),
     }
 }
@@ -64,15 +64,18 @@ fn is_bare_password(value: &str, form: Form) -> bool {
         return !matches!(form, Form::Prose | Form::Pair) && chars >= PASSWORD_CHARS_MIN;
     }
     if value.chars().all(char::is_alphabetic) {
-        return form == Form::Line && chars >= WORD_PASSWORD_CHARS_MIN && !is_prose(value);
+        let is_word = form == Form::Line && !is_prose(value);
+        return chars >= WORD_PASSWORD_CHARS_MIN && (is_word || mixes_cases(value));
     }
     let has_letter = value.contains(char::is_alphabetic);
-    let has_digit = value.contains(|c: char| c.is_ascii_digit());
-    // `not-set` is prose; `correct-horse-battery-staple` is a secret.
-    let is_chain = value.split('-').count() >= 4;
     let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?'])
         && !matches!(form, Form::Prose | Form::Pair);
-    chars >= BARE_PASSWORD_CHARS_MIN && has_letter && (has_digit || has_sign || is_chain) && !is_prose(value)
+    chars >= BARE_PASSWORD_CHARS_MIN && has_letter && (has_sign || is_strong(value)) && !is_prose(value)
+}
+
+/// Letters and digits, letters as in no word, or a chain of words: `not-set` is prose, `correct-horse-battery-staple` a secret.
+fn is_strong(value: &str) -> bool {
+    is_mixed(value) || mixes_cases(value) || value.split('-').filter(|word| word.len() > 2).count() >= 4
 }
 
 /// A stand-in for a secret, as in examples and templates.
@@ -88,7 +91,8 @@ fn is_template(value: &str) -> bool {
     if wrapped('<', '>') || wrapped('[', ']') || wrapped('{', '}') || wrapped('%', '%') || wrapped('@', '@') {
         return true;
     }
-    if ["${", "$(", "{{", "#{", "<%", "%(", "%s"].iter().any(|sign| value.contains(sign)) {
+    let is_filled = ["%(", "%s"].iter().any(|sign| value.contains(sign)) && !is_random(value);
+    if is_filled || ["${", "$(", "{{", "#{", "<%"].iter().any(|sign| value.contains(sign)) {
         return true;
     }
     let is_conversion =
@@ -171,11 +175,15 @@ fn is_reference(value: &str) -> bool {
 /// An expression: `get_password()`, `request.token`, `&str`, `Option<String>`, `self.key[0]`, `token2`.
 fn is_code(value: &str, form: Form) -> bool {
     let value = without_padding(value);
-    if value.contains(['(', '[', '{', '<', '|', '=', '\\', '`'])
-        || value.contains("::")
-        || value.contains("->")
-    {
+    let signs = ['(', '[', '{', '<', '|', '=', '\\', '`'];
+    if ["::", "->", "=>", "\\"].iter().any(|sign| value.contains(sign)) {
         return true;
+    }
+    if let Some(at) = value.find(signs) {
+        // `get(x)`, `list[0]`, `a=b`, but not `V2b=+C3=SP`.
+        let is_name = at > 0 && value[..at].chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
+        let opens = value[at..].starts_with(['(', '[', '{', '<']);
+        return is_name && opens || value.split(|c: char| !c.is_alphanumeric()).all(is_wordy);
     }
     let value = value.trim_start_matches(['&', '*', '-', '!']);
     let value = value.strip_prefix('$').unwrap_or(value);
@@ -208,18 +216,10 @@ fn is_wordy(value: &str) -> bool {
         match letters.len() {
             0 => digits <= 4,
             1 => digits <= 2,
-            _ => digits <= 3 && letters.chars().all(char::is_alphabetic) && has_humps(letters),
+            _ => digits <= 3 && letters.chars().all(char::is_alphabetic) && !mixes_cases(letters),
         }
     };
     value.split(['_', '-', '.', '/', ':', ' ', '@']).all(word)
-}
-
-/// Whether capitals are only where words begin: `accessToken`, `HTTPServer`, but not `aBcDEfgH`.
-fn has_humps(letters: &str) -> bool {
-    let bytes = letters.as_bytes();
-    let turns =
-        bytes.windows(2).filter(|two| two[0].is_ascii_lowercase() != two[1].is_ascii_lowercase()).count();
-    turns * 3 <= letters.len().max(3)
 }
 
 /// Letters and digits.
@@ -235,8 +235,7 @@ pub(super) fn is_random(value: &str) -> bool {
     if value.contains(|c: char| c.is_ascii_digit()) {
         return is_mixed(value) && !is_wordy(value);
     }
-    value.len() >= LETTERS_CHARS_MIN
-        && value.split(['_', '-', '.', '/', '+', '=']).any(|part| part.len() > 3 && !has_humps(part))
+    value.len() >= LETTERS_CHARS_MIN && mixes_cases(value)
 }
 
 /// Whether a word of a sentence was drawn rather than written: letters and digits that are no word and number.
@@ -246,16 +245,19 @@ pub(super) fn is_drawn_word(value: &str) -> bool {
     is_long && is_mixed(value) && !assigns && !is_wordy(value) && !is_version(value)
 }
 
-/// Whether capitals and small letters are mixed as in no word. In a name of words, such as `TheKeyOfMine`, fewer than one
-/// letter of three is a capital.
+/// Whether capitals and small letters are mixed as in no word: in `accessToken`, `HTTPServer` and `userId`, at most one small
+/// letter stands alone or one capital follows another; in `xKqLmPzR`, more.
 pub(super) fn mixes_cases(value: &str) -> bool {
-    const BYTES_MIN: usize = 8;
-    let mixes = |part: &str| {
-        let count = |of: fn(&u8) -> bool| part.as_bytes().iter().filter(|b| of(b)).count();
-        let (capitals, small) = (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
-        part.len() >= BYTES_MIN && capitals * 3 > part.len() && small * 4 > part.len()
+    let is_odd = |run: &&[u8]| match run {
+        [one] => one.is_ascii_lowercase(),
+        [first, ..] => first.is_ascii_uppercase(),
+        [] => false,
     };
-    value.split(['_', '-', '.', '/', '+', '=', ':']).any(mixes)
+    let mixes = |part: &str| {
+        let same = |a: &u8, b: &u8| a.is_ascii_lowercase() == b.is_ascii_lowercase();
+        part.as_bytes().chunk_by(same).filter(is_odd).nth(1).is_some()
+    };
+    value.split(|c: char| !c.is_ascii_alphabetic()).any(mixes)
 }
 
 /// `1.2.3-rc4`, `2024-05-01T10:00:00Z`, `v10.0.1`, `10.0.0.1:8080`.

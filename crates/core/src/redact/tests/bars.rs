@@ -25,7 +25,7 @@ fn repository() -> PathBuf {
 }
 
 /// A small generator with a fixed seed, so that a failure can be seen again.
-pub(super) struct Draw(pub(super) u64);
+pub(in crate::redact) struct Draw(pub(in crate::redact) u64);
 
 impl Draw {
     fn next(&mut self) -> usize {
@@ -40,7 +40,7 @@ impl Draw {
         of[self.next() % of.len()]
     }
 
-    pub(super) fn letters(&mut self, of: &str, count: usize) -> String {
+    pub(in crate::redact) fn letters(&mut self, of: &str, count: usize) -> String {
         let of: Vec<char> = of.chars().collect();
         (0..count).map(|_| of[self.next() % of.len()]).collect()
     }

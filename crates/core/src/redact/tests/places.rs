@@ -59,6 +59,46 @@ const PASSWORDS: &[&str] = &[
     "db.example:5432:app:bob:VALUE\n",
     "define( 'DB_PASSWORD', 'VALUE' );",
     "//registry.example/:_password=VALUE\n",
+    "requirepass VALUE\n",
+    "id       | 1\npassword | VALUE\n",
+    " id | name | password \n----+------+----------\n  1 | bob  | VALUE\n(1 row)\n",
+    " password \n----------\n VALUE\n(1 row)\n",
+    "+----+----------+\n| id | password |\n+----+----------+\n|  1 | VALUE |\n+----+----------+\n",
+    "id  name  password\n--  ----  --------\n1   bob   VALUE\n",
+    "id|name|password\n1|bob|VALUE\n",
+    "│ name │ password │\n├──────┼──────────┤\n│ bob │ VALUE │\n",
+    "<property name=\"db.password\">VALUE</property>",
+    "<key>Password</key>\n\t<string>VALUE</string>",
+    "const p = process.env.DB_PASSWORD || 'VALUE';",
+    "p = os.environ.get('DB_PASSWORD') or 'VALUE'",
+    "PW=\"${DB_PASSWORD:-VALUE}\"",
+    "password <- \"VALUE\"",
+    "char password[64] = \"VALUE\";",
+    "Dim password As String = \"VALUE\"",
+    "public string Password { get; set; } = \"VALUE\";",
+    "\"args\": [\"--password\", \"VALUE\"]",
+    "args:\n  - --password\n  - VALUE\n",
+    "Set `DB_PASSWORD` to `VALUE`.",
+    "curl -su bob:VALUE https://h",
+    "mysql -u bob -p'VALUE;x' app",
+    "htpasswd -cb .htpasswd bob VALUE",
+    "htpasswd -nbB bob VALUE",
+    "openssl enc -aes-256-cbc -k VALUE",
+    "unzip -P VALUE a.zip",
+    "az login --service-principal -u a -p VALUE --tenant t",
+    "echo 'bob:VALUE' | chpasswd",
+    "sql.Open(\"mysql\", \"bob:VALUE@tcp(db:3306)/app\")",
+    "mysqli_connect(\"db\", \"bob\", \"VALUE\", \"app\");",
+    "DriverManager.getConnection(url, \"bob\", \"VALUE\");",
+    "Password (staging): VALUE",
+    "I set the password to VALUE",
+    "user bob, password VALUE",
+    "Das Passwort ist jetzt VALUE",
+    "password for anna.meier is VALUE",
+    "password: String::from(\"VALUE\"),",
+    "SET PASSWORD FOR 'bob'@'h' = PASSWORD('VALUE');",
+    "CREATE USER bob IDENTIFIED BY VALUE;",
+    "setx DB_PASSWORD \"VALUE\"",
 ];
 
 /// Where a token is.
@@ -78,6 +118,13 @@ const TOKENS: &[&str] = &[
     "otp token VALUE",
     "service,api_key\nmaps,VALUE\n",
     "//registry.npmjs.org/:_authToken=VALUE\n",
+    "curl -u VALUE: https://h",
+    "geheimer Schlüssel: VALUE",
+    "jeton d'accès : VALUE",
+    "la clé d'API est VALUE",
+    "token_acceso: VALUE",
+    "cle_api=VALUE\n",
+    "PresharedKey = VALUE\n",
 ];
 
 #[test]
@@ -153,6 +200,15 @@ fn the_data_of_a_secret_of_kubernetes_is_redacted() {
 }
 
 #[test]
+fn a_secret_of_kubernetes_may_be_an_item_of_a_list() {
+    let list = "items:\n- kind: Secret\n  data:\n    dsn: aHVudGVyMg==\n- kind: ConfigMap\n  data:\n    mode: ZmFzdGVy\n\
+                - data:\n    dsn: aHVudGVyMw==\n  stringData:\n    dsn: hunter2x\n    mode: ''\n  kind: Secret\n";
+    let mark = "[REDACTED:secret]";
+    let want = list.replace("aHVudGVyMg==", mark).replace("aHVudGVyMw==", mark).replace("hunter2x", mark);
+    assert_eq!(redact(list).text, want);
+}
+
+#[test]
 fn a_private_key_in_base64_is_redacted_and_a_certificate_is_not() {
     for (begin, is_private) in [
         ("LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1J", true),
@@ -179,6 +235,7 @@ fn the_keys_of_wordpress_are_redacted() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn what_only_looks_like_such_a_place_stays() {
     for line in [
         "user, password\nbob, required\n",
@@ -238,6 +295,24 @@ fn what_only_looks_like_such_a_place_stays() {
         "password = hash_v2",
         "const token = next();",
         "var password string",
+        "password: SecretString,",
+        "The password to set is in the vault",
+        "Set `token` to `Bearer`.",
+        "Password\n--------\nUse base64url for it\n",
+        "password | string\n",
+        "password required\n",
+        "password = getenv(\"DB_PASSWORD2\")",
+        "password = decrypt(\"the-field-2\")",
+        "the user is identified by name2",
+        "token <- ch",
+        "password || 'Enter your password'",
+        "Password (optional): none",
+        " key | token \n-----+-------\n k1 | the token\n",
+        "| a password\n|---\n| field2 |\n",
+        "with password field2",
+        "openssl enc -k",
+        "htpasswd -b file user password",
+        "the login('bob', 'page2') call",
     ] {
         assert_eq!(redact(line).text, line);
     }
