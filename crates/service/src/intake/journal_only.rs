@@ -7,7 +7,6 @@ use super::Intake;
 use super::{
     folders::Form,
     reading::{Cursor, Piece, Reading},
-    run::named_files,
     take::{Pass, Trouble, blocking},
     walk::Found,
 };
@@ -31,7 +30,7 @@ impl Intake {
         let Some(options) = self.state.options.get().filter(|_| !paths.is_empty()) else {
             return Ok(());
         };
-        for (found, _) in named_files(&options.places, paths).await {
+        for (found, _) in self.named_files(&options.places, paths).await {
             let Ok(found) = found else { continue };
             if found.form != Form::Lines {
                 continue;
