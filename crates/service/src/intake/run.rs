@@ -41,11 +41,11 @@ impl Intake {
     /// that does not answer.
     pub(super) async fn named_files(
         &self,
-        places: &[TranscriptFolder],
         paths: BTreeSet<PathBuf>,
     ) -> Vec<(Result<Found, String>, PathBuf)> {
-        let places: Arc<[TranscriptFolder]> = places.into();
         let mut named = Vec::new();
+        let Some(HistoryOptions { places, .. }) = self.state.options.get() else { return named };
+        let places: Arc<[TranscriptFolder]> = places.as_slice().into();
         for path in paths {
             let (file, session) = walk::file_of(&path);
             let folder = file.parent().unwrap_or(&file).to_path_buf();
@@ -53,7 +53,9 @@ impl Intake {
             let look = move || file.exists().then(|| walk::known(&places, &file));
             match looks::within(&folder, NAMED_LOOK_MAX, look).await {
                 Some(Some(mut known)) => {
-                    known.iter_mut().for_each(|found| found.session.push_str(session));
+                    if let Ok(found) = &mut known {
+                        found.session.push_str(session);
+                    }
                     named.push((known, path));
                 }
                 // A session that begins has no file yet. An agent without its database may have files instead.
@@ -148,12 +150,16 @@ impl Intake {
                 return Ok(());
             }
             let paths = self.state.take_named(reading);
-            let Some((places, _)) = self.asked_for(&all).filter(|_| !paths.is_empty()) else { return Ok(()) };
+            if paths.is_empty() {
+                return Ok(());
+            }
+            let wanted = self.state.settings().unwrap_or_default().wanted();
             let mut pass = self.pass(&all, i64::MIN);
             pass.reading = reading.to_vec();
             self.know().await?;
-            for (known, path) in self.named_files(&places, paths).await {
+            for (known, path) in self.named_files(paths).await {
                 match known {
+                    Ok(found) if !wanted.contains(&found.agent) => {}
                     // It was named by another path, and waits.
                     Ok(found) if reading.contains(&found.key()) => {
                         self.state.note_transcript(Some(found.key()));
