@@ -89,8 +89,9 @@ pub(super) async fn context(call: &mut Call) -> AnswerTo<of::HookContext> {
 /// Records that the agent wrote to the session's transcript file, or to its database if it names no file.
 pub(super) async fn transcript(call: &mut Call) -> AnswerTo<of::HookTranscript> {
     act_for_agent(call)?;
+    let (intake, caller) = (&call.service.intake, &call.caller);
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
-    call.service.intake.note_transcript(path);
+    intake.note_transcript(path.or_else(|| intake.in_database(caller.agent.as_str(), &caller.session)));
     Ok(Nothing {})
 }
 

@@ -12,7 +12,12 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// A home that reads transcripts.
 fn with_history() -> Home {
-    let home = Home::with_config("[history]\nenabled = true\n");
+    with_history_of("[]")
+}
+
+/// A home that reads the transcripts of some agents, or of all if none is named.
+fn with_history_of(agents: &str) -> Home {
+    let home = Home::with_config(&format!("[history]\nenabled = true\nagents = {agents}\n"));
     home.json(&["daemon", "start"]);
     home.first_look();
     home
@@ -95,6 +100,23 @@ fn a_hook_cannot_name_a_file_elsewhere() {
     assert_eq!(found(&home, "ptarmigan"), 0);
     let status = home.json(&["history", "status"]);
     assert!(status["faults"].to_string().contains("outside"), "{status}");
+}
+
+#[test]
+fn a_hook_of_an_agent_that_is_not_chosen_is_no_fault() {
+    let home = with_history_of("[\"codex\"]");
+    let theirs = Claude::new("s-1", &home.work()).turn("Take the grouse", "Yes.").write(&home);
+    // Files are looked at in the order of their paths.
+    let last = home.work().join("zzz.jsonl");
+    fs::write(&last, "{}\n").unwrap();
+    for path in [&theirs, &last] {
+        report(&home, "Stop", &json!({ "transcript_path": path }));
+    }
+    let faults = wait_for("the last one", || {
+        let faults = home.json(&["history", "status"])["faults"].clone();
+        faults.to_string().contains("zzz.jsonl").then_some(faults)
+    });
+    assert_eq!((faults.as_array().unwrap().len(), home.past_sessions().len()), (1, 0), "{faults}");
 }
 
 #[test]

@@ -3,14 +3,15 @@
 //! A *run* is a stretch of letters and digits with the joiners that code uses inside names, as in
 //! `src/store/mod.rs`, `foo::bar`, `--no-verify`, `HNSW_CACHE_SIZE`. It gives
 //! - *words*: the pieces between joiners, with camel case and digits split
-//!   (`parseHTTPHeader` → `parse`, `http`, `header` and the whole), stemmed later;
+//!   (`parseHTTPHeader` → `parse`, `http`, `header` and the whole), stemmed as English or Russian by their script;
 //! - *names*, if it is more than a plain word: the whole run as written (folded), its tails after
 //!   each `/`, `.`, `:` and the names between them, never stemmed.
 //!
 //! Scripts written without blanks (Han, Kana, Hangul, Thai and related ones) give pairs of characters, and in a stored
 //! text each character as well, so that a query of one character finds it.
 
-use tantivy::tokenizer::{Language, Stemmer, TextAnalyzer, Token, TokenStream, Tokenizer};
+use frostem::{Algorithm, Stemmer};
+use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 use unicode_normalization::char::is_combining_mark;
 
 use super::fold::fold;
@@ -27,21 +28,23 @@ const SHORT_HASH_CHARS: usize = 7;
 /// The name of [`words_analyzer`] in the schema.
 pub const WORDS: &str = "words";
 
-/// The analyser of stored prose: words of every run, stemmed as English or Russian by their script.
+/// The analyser of stored prose: the words of every run.
 pub fn words_analyzer() -> TextAnalyzer {
-    analyzer(Words { singles: true })
+    TextAnalyzer::from(Words { singles: true })
 }
 
 /// The same for a query, in which a character of a dense script counts only when it stands alone: pairs say more.
 pub fn query_analyzer() -> TextAnalyzer {
-    analyzer(Words { singles: false })
+    TextAnalyzer::from(Words { singles: false })
 }
 
-fn analyzer(words: Words) -> TextAnalyzer {
-    TextAnalyzer::builder(words)
-        .filter(Stemmer::new(Language::English))
-        .filter(Stemmer::new(Language::Russian))
-        .build()
+/// A word without its endings in English and in Russian, which changes no word in ASCII.
+fn stemmed(word: &str) -> String {
+    let english = Stemmer::new(Algorithm::English).stem(word);
+    if english.is_ascii() {
+        return english.into_owned();
+    }
+    Stemmer::new(Algorithm::Russian).stem(&english).into_owned()
 }
 
 /// The exact names in a text, in order.
@@ -192,9 +195,10 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether a word has only small English letters. Most words do, and have neither humps nor a name.
+/// Whether a word has only small English letters, or a capital before them. Most words do, and have neither humps nor a name.
 fn is_plain(word: &str) -> bool {
-    word.bytes().all(|byte| byte.is_ascii_lowercase())
+    let rest = word.strip_prefix(|c: char| c.is_ascii_uppercase()).unwrap_or(word);
+    rest.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// Cuts between the humps of camel case and between letters and digits, and returns the ranges of the parts.
@@ -231,6 +235,7 @@ fn push(tokens: &mut Vec<Token>, run: Run<'_>, text: String) {
     if text.is_empty() {
         return;
     }
+    let text = stemmed(&text);
     let position = tokens.len();
     let (offset_from, offset_to) = (run.start, run.start + run.text.len());
     tokens.push(Token { offset_from, offset_to, position, text, position_length: 1 });

@@ -45,7 +45,7 @@ impl Intake {
             return Ok(IN_ANOTHER.to_owned());
         }
         let words = format!(
-            "{} has the same session and is longer; not imported, and in no other file: {}",
+            "the same session was longer in {}; not imported, and in no other file: {}",
             other.display(),
             text::counted(missing, "exchange")
         );
@@ -180,6 +180,16 @@ mod tests {
                 *lock(&intake.state.known) = None;
                 intake.know().await.unwrap();
                 assert_eq!(lock(&intake.state.known).as_ref().unwrap().apart.len(), 1);
+                // Also when the longer file is gone.
+                fs::remove_file(&long).unwrap();
+                fs::write(&short, turns(4..7)).unwrap();
+                intake.take_file(&found(&short), &mut pass).await.unwrap();
+                let past = service.history.session(&session("s")).await.unwrap().unwrap();
+                assert_eq!(
+                    (past.exchanges, intake.progress().faults.len()),
+                    (4, 1),
+                    "what was read of it stays"
+                );
                 // A shorter file that has nothing else is no fault.
                 fs::write(&short, turns(1..3)).unwrap();
                 intake.take_file(&found(&short), &mut pass).await.unwrap();

@@ -7,7 +7,6 @@ use super::Intake;
 use super::{
     folders::Form,
     reading::{Cursor, Piece, Reading},
-    run::named_files,
     take::{Pass, Trouble, blocking},
     walk::Found,
 };
@@ -27,11 +26,7 @@ pub(super) struct JournalPosition {
 impl Intake {
     /// Reads the transcripts that hooks have named since the last time, for the journal alone.
     pub(super) async fn read_for_journal(&self, pass: &mut Pass) -> Result<(), ServiceError> {
-        let paths = self.state.take_named(&[]);
-        let Some(options) = self.state.options.get().filter(|_| !paths.is_empty()) else {
-            return Ok(());
-        };
-        for (found, _) in named_files(&options.places, paths).await {
+        for (found, _) in self.named_files(self.state.take_named(&[])).await {
             let Ok(found) = found else { continue };
             if found.form != Form::Lines {
                 continue;

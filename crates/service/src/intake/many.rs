@@ -12,7 +12,7 @@ use super::{
     reading::Cursor,
     rows::{Database, Head},
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
-    walk::Found,
+    walk::{Found, key_of},
 };
 use crate::{agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
@@ -35,20 +35,28 @@ impl Remainder {
 }
 
 impl Intake {
-    /// Imports the sessions of a database that have changed.
+    /// Imports the sessions of a database that have changed, or only one.
     pub(super) async fn take_database(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
-        let path = found.path.clone();
+        let opened = found.clone();
+        let mut left = Remainder { for_later: found.only().is_some(), ..Remainder::default() };
         let (mut database, heads) = blocking(move || {
-            let database = Database::open(&path)?;
-            let heads = database.heads()?;
+            let database = Database::open(&opened.path)?;
+            let heads = database.heads(opened.only())?;
             Ok::<_, super::reading::Fault>((database, heads))
         })
         .await??;
-        let known = self.history.sources(found.agent).await?;
+        let known = match found.only() {
+            Some(id) => {
+                let source = self.history.source(found.agent, &key_of(&found.path, id)).await?;
+                source.into_iter().collect()
+            }
+            None => self.history.sources(found.agent).await?,
+        };
         let edge = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
         let known: HashMap<String, Option<String>> =
             known.into_iter().map(|source| (source.id.clone(), edge(&source))).collect();
-        let mut left = Remainder::default();
+        // Some of its sessions may have files of their own.
+        lock(&self.state.wanted).scan |= left.for_later && heads.is_empty();
         for head in heads {
             let key = key_of(&found.path, &head.id);
             let edge = known.get(&Source::id_of(agent_slug(found.agent), &key));
@@ -86,7 +94,6 @@ impl Intake {
                 }
             }
         }
-        lock(&self.state.progress).bytes_done += found.stat.size;
         self.done_with(found, &left).await
     }
 
@@ -149,7 +156,7 @@ impl Intake {
     /// Imports the prompts of sessions whose transcripts are gone.
     pub(super) async fn take_typed(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
-        let (prompts, end) =
+        let (prompts, _) =
             blocking(move || super::reading::small(&path).map(|bytes| typed::read(&bytes, 0))).await??;
         let mut left = Remainder::default();
         for (id, prompts) in by_session(prompts).into_iter().rev() {
@@ -170,7 +177,6 @@ impl Intake {
             self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None, pass)
                 .await?;
         }
-        lock(&self.state.progress).bytes_done += end;
         self.done_with(found, &left).await
     }
 
@@ -180,11 +186,6 @@ impl Intake {
         let holder = known.as_ref().and_then(|known| known.holders.get(&(agent, session.to_owned())));
         holder.is_some_and(|(path, _)| path != Path::new(key))
     }
-}
-
-/// The key of one session of a source.
-fn key_of(path: &Path, session: &str) -> String {
-    format!("{}#{session}", path.to_string_lossy())
 }
 
 fn of_rows(found: &Found, session: &str, watermark: &str) -> Cursor {

@@ -168,7 +168,7 @@ fn parts(found: &Found) -> Result<Vec<Part>, Fault> {
             let bytes = database.size_of(&head)?;
             Ok((head.directory, bytes))
         };
-        return database.heads()?.into_iter().map(sized).collect();
+        return database.heads(None)?.into_iter().map(sized).collect();
     }
     let (prompts, _) = typed::read(&small(&found.path)?, 0);
     let part = |(_, prompts): (String, Vec<typed::Typed>)| {

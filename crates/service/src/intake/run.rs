@@ -36,29 +36,36 @@ const STRETCH_BYTES: u64 = 256 << 10;
 /// What a transaction counts for, beside what was read: it takes time however short it is.
 const COMMIT_BYTES: u64 = 64 << 10;
 
-/// The files that hooks named, as far as they exist and belong to an agent. A hook may name any path, also one on a disk
-/// that does not answer.
-pub(super) async fn named_files(
-    places: &[TranscriptFolder],
-    paths: BTreeSet<PathBuf>,
-) -> Vec<(Result<Found, String>, PathBuf)> {
-    let places: Arc<[TranscriptFolder]> = places.into();
-    let mut named = Vec::new();
-    for path in paths {
-        let folder = path.parent().unwrap_or(&path).to_path_buf();
-        let (places, own) = (Arc::clone(&places), path.clone());
-        let look = move || own.exists().then(|| walk::known(&places, &own));
-        match looks::within(&folder, NAMED_LOOK_MAX, look).await {
-            Some(Some(known)) => named.push((known, path)),
-            // A session that begins has no file yet.
-            Some(None) => {}
-            None => named.push((Err("its folder does not answer".to_owned()), path)),
-        }
-    }
-    named
-}
-
 impl Intake {
+    /// The files that hooks named, as far as they exist and belong to an agent. A hook may name any path, also one on a disk
+    /// that does not answer.
+    pub(super) async fn named_files(
+        &self,
+        paths: BTreeSet<PathBuf>,
+    ) -> Vec<(Result<Found, String>, PathBuf)> {
+        let mut named = Vec::new();
+        let Some(HistoryOptions { places, .. }) = self.state.options.get() else { return named };
+        let places: Arc<[TranscriptFolder]> = places.as_slice().into();
+        for path in paths {
+            let (file, session) = walk::file_of(&path);
+            let folder = file.parent().unwrap_or(&file).to_path_buf();
+            let places = Arc::clone(&places);
+            let look = move || file.exists().then(|| walk::known(&places, &file));
+            match looks::within(&folder, NAMED_LOOK_MAX, look).await {
+                Some(Some(mut known)) => {
+                    if let Ok(found) = &mut known {
+                        found.session.push_str(session);
+                    }
+                    named.push((known, path));
+                }
+                // A session that begins has no file yet. An agent without its database may have files instead.
+                Some(None) => lock(&self.state.wanted).scan |= !session.is_empty(),
+                None => named.push((Err("its folder does not answer".to_owned()), path)),
+            }
+        }
+        named
+    }
+
     /// Sets where transcripts are and what the user wants of them. It is called first; without it, nothing is imported.
     pub(crate) fn set_options(&self, options: HistoryOptions) {
         if self.state.options.set(options).is_err() {
@@ -146,15 +153,19 @@ impl Intake {
                 return Ok(());
             }
             let paths = self.state.take_named(reading);
-            let Some((places, _)) = self.asked_for(&all).filter(|_| !paths.is_empty()) else { return Ok(()) };
+            if paths.is_empty() {
+                return Ok(());
+            }
+            let wanted = self.state.settings().unwrap_or_default().wanted();
             let mut pass = self.pass(&all, i64::MIN);
             pass.reading = reading.to_vec();
             self.know().await?;
-            for (known, path) in named_files(&places, paths).await {
+            for (known, path) in self.named_files(paths).await {
                 match known {
+                    Ok(found) if !wanted.contains(&found.agent) => {}
                     // It was named by another path, and waits.
-                    Ok(found) if reading.contains(&found.path) => {
-                        self.state.note_transcript(Some(found.path));
+                    Ok(found) if reading.contains(&found.key()) => {
+                        self.state.note_transcript(Some(found.key()));
                     }
                     Ok(found) => self.read_one(found, &mut pass).await?,
                     Err(why) => lock(&self.state.progress).failed(&path, &why),
@@ -226,7 +237,7 @@ impl Intake {
     }
 
     async fn read_one(&self, found: Found, pass: &mut Pass) -> Result<(), ServiceError> {
-        pass.reading.push(found.path.clone());
+        pass.reading.push(found.key());
         let taking = async {
             match found.form {
                 Form::Database => self.take_database(&found, pass).await,
@@ -303,9 +314,10 @@ impl Intake {
                 let is_excluded = source.state == SourceState::Excluded;
                 if let Some(session) = source.session.filter(|_| !is_excluded) {
                     let is_part = source.key.ends_with(&format!("#{session}"));
+                    let is_gone = source.state == SourceState::Gone;
                     let (id, holder) = ((agent, session.as_str().to_owned()), (path.clone(), source.size));
-                    if is_part {
-                        // A transcript has more than a list of all that was typed.
+                    if is_part || is_gone {
+                        // A transcript has more than a list of all that was typed, and one that is there counts.
                         known.holders.entry(id).or_insert(holder);
                     } else {
                         known.holders.insert(id, holder);
@@ -350,7 +362,7 @@ mod tests {
     use super::*;
     use crate::{HistorySettings, Service, Settings, intake::take::BATCH_EXCHANGES, use_cases::with_service};
     use cerebro_core::{
-        domain::{EventKind, Project, Timestamp},
+        domain::{EventKind, Project, SessionId, Timestamp},
         pace::YIELD_MAX,
     };
     use cerebro_transcript::Agent;
@@ -368,6 +380,16 @@ mod tests {
              \"timestamp\":\"2026-01-02T03:04:05Z\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}}}}\n"
         )
     }
+
+    /// A database with two sessions.
+    const ROWS: &str = r#"
+        CREATE TABLE session (id TEXT PRIMARY KEY, directory TEXT, time_created INT, time_updated INT);
+        CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INT, data TEXT);
+        CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INT, data TEXT);
+        INSERT INTO session VALUES ('ses_1', '/row', 1, 1), ('ses_2', '/row', 1, 1);
+        INSERT INTO message VALUES ('m1', 'ses_1', 1, '{"role":"user"}'), ('m2', 'ses_2', 1, '{"role":"user"}');
+        INSERT INTO part VALUES ('p1', 'm1', 'ses_1', 1, '{"type":"text","text":"one"}'),
+            ('p2', 'm2', 'ses_2', 1, '{"type":"text","text":"two"}');"#;
 
     fn exchange(session: &str, n: usize, words: usize) -> String {
         let reply = record(session, "assistant", n, &"word ".repeat(words));
@@ -415,14 +437,22 @@ mod tests {
         let long: String = (0..13).map(|n| exchange("long", n, 200_000)).collect();
         let size = long.len() as u64;
         std::fs::write(path("long"), long).unwrap();
-        let place = TranscriptFolder { agent: Agent::ClaudeCode, root: temp.path().to_path_buf(), depth: 1 };
+        let database = temp.path().join("opencode.db");
+        rusqlite::Connection::open(&database).unwrap().execute_batch(ROWS).unwrap();
+        let place = |agent, root: &Path, depth| TranscriptFolder { agent, root: root.to_path_buf(), depth };
+        let places = vec![place(Agent::ClaudeCode, temp.path(), 1), place(Agent::OpenCode, &database, 0)];
         with_service(Settings::default(), Timestamp::now, async |service| {
             let (intake, read_before) = (&service.intake, Arc::new(AtomicU64::new(u64::MAX)));
             let (state, noted) = (Arc::downgrade(&intake.state), Arc::clone(&read_before));
-            let paths = ["short", "long"].map(path);
+            let row = walk::key_of(&database, "ses_1").into();
+            let paths = [path("short"), path("long"), row];
             intake.set_options(HistoryOptions {
-                settings: Arc::new(|| HistorySettings { enabled: true, ..HistorySettings::default() }),
-                places: vec![place],
+                settings: Arc::new(|| HistorySettings {
+                    enabled: true,
+                    since: Duration::ZERO,
+                    ..HistorySettings::default()
+                }),
+                places,
                 project_of: Arc::new(move |folder| {
                     let state = state.upgrade().unwrap();
                     if folder.ends_with("long") {
@@ -442,7 +472,18 @@ mod tests {
             intake.serve().await.unwrap();
             let read_before = read_before.load(Ordering::SeqCst);
             assert!(read_before < size, "{read_before} of {size} bytes were read before");
-            assert_eq!(service.history.counts().await.unwrap().exchanges, 14);
+            assert_eq!(
+                service.history.counts().await.unwrap().exchanges,
+                15,
+                "of the database only what was named"
+            );
+            let of_agent = |agent| intake.in_database(agent, &SessionId::parse("ses_1").unwrap());
+            assert_eq!(of_agent("opencode"), Some(walk::key_of(&database, "ses_1").into()));
+            assert_eq!(of_agent("claude-code"), None);
+            // A session that is not in the database may be elsewhere.
+            intake.note_transcript(Some(walk::key_of(&database, "ses_3").into()));
+            intake.serve().await.unwrap();
+            assert_eq!(service.history.counts().await.unwrap().exchanges, 16, "everything was looked at");
         });
     }
 

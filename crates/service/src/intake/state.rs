@@ -14,7 +14,10 @@ use tokio::sync::Notify;
 
 use super::Intake;
 use super::{
-    folders::TranscriptFolder, journal_only::JournalPosition, settings::HistorySettings, walk::Stat,
+    folders::{Form, TranscriptFolder},
+    journal_only::JournalPosition,
+    settings::HistorySettings,
+    walk::{Found, Stat, file_of, key_of},
 };
 use crate::{ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
@@ -179,17 +182,14 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Whether another existing file has more of a session. Of two recordings, the longer one is kept.
-    pub fn is_held_elsewhere(&self, agent: Agent, session: &str, path: &Path, size: u64) -> bool {
-        let Some((other, held)) = self.holders.get(&(agent, session.to_owned())) else { return false };
-        other != path && (*held, path) >= (size, other.as_path()) && is_there(other)
+    /// The source that has more of a session than another file of it. Of two recordings, the longer one is kept: also when its
+    /// file is gone, unless the other one is the same in another form.
+    pub fn held_elsewhere(&self, found: &Found, session: &str) -> Option<PathBuf> {
+        let (other, held) = self.holders.get(&(found.agent, session.to_owned()))?;
+        let is_longer = other != &found.path && (*held, &found.path) >= (found.stat.size, other);
+        let is_lasting = *held > found.stat.size && found.path.extension() == other.extension();
+        (is_longer && (is_lasting || file_of(other).0.exists())).then(|| other.clone())
     }
-}
-
-/// Whether the source of a session exists: a file, or a database.
-fn is_there(holder: &Path) -> bool {
-    let database = holder.to_str().and_then(|key| key.rsplit_once(".db#"));
-    holder.exists() || database.is_some_and(|(path, _)| Path::new(&format!("{path}.db")).exists())
 }
 
 /// The state that the task shares with callers.
@@ -295,6 +295,16 @@ impl Intake {
         self.state.note_transcript(path);
     }
 
+    /// By what the session of an agent is known if the agent keeps its sessions in a database. The name of its MCP client begins
+    /// with its own.
+    pub fn in_database(&self, agent: &str, session: &SessionId) -> Option<PathBuf> {
+        let is_its_own = |place: &&TranscriptFolder| {
+            place.form_of(&place.root) == Some(Form::Database) && agent.starts_with(agent_slug(place.agent))
+        };
+        let place = self.state.options.get()?.places.iter().find(is_its_own)?;
+        Some(key_of(&place.root, session.as_str()).into())
+    }
+
     /// Remembers where a session's transcript is, so that it can be read if its agent goes away. Nothing is read now.
     pub fn remember_transcript(&self, session: &SessionId, path: PathBuf) {
         let mut told = lock(&self.state.told);
@@ -380,12 +390,19 @@ mod tests {
             holders: [((Agent::ClaudeCode, "s".to_owned()), (path.clone(), size))].into(),
             ..Known::default()
         };
-        let is_held =
-            |known: &Known, path: &Path, size| known.is_held_elsewhere(Agent::ClaudeCode, "s", path, size);
+        let is_held = |known: &Known, path: &Path, size| {
+            let (agent, form, session) = (Agent::ClaudeCode, Form::Lines, String::new());
+            let stat = Stat { size, ..Stat::default() };
+            known
+                .held_elsewhere(&Found { agent, form, path: path.to_path_buf(), session, stat }, "s")
+                .is_some()
+        };
         assert!(!is_held(&Known::default(), &short, 1));
         assert!(!is_held(&held_by(&short, 1), &long, 2) && !is_held(&held_by(&short, 1), &short, 1));
         assert!(is_held(&held_by(&long, 2), &short, 1));
         std::fs::remove_file(&long).unwrap();
-        assert!(!is_held(&held_by(&long, 2), &short, 1), "it was renamed");
+        assert!(is_held(&held_by(&long, 2), &short, 1), "what was read of it stays");
+        assert!(!is_held(&held_by(&long, 2), &short, 2), "it was renamed");
+        assert!(!is_held(&held_by(&long, 2), &short.with_extension("zst"), 1), "it was compressed");
     }
 }

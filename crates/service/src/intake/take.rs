@@ -13,7 +13,7 @@ use super::{
     reading::{Cursor, Fault, Piece, Reading},
     settings::HistorySettings,
     state::HistoryOptions,
-    walk::{Found, Stat},
+    walk::{Found, Stat, file_of},
 };
 use crate::{
     History, HistoryBatch, ServiceError, agent_slug,
@@ -280,10 +280,10 @@ impl Intake {
         let error = match pass.wants(project, batch.session.cwd.as_deref(), found) {
             Want::NotNow => return Ok(Some(Taken::Remainder)),
             Want::Never => None,
-            Want::Yes if !self.is_held_elsewhere(found, &batch.session.id) => return Ok(None),
-            Want::Yes => match self.other_holder(found, &batch.session.id) {
-                Some(other) => Some(self.left_out_for(found, &other).await?),
-                None => Some(IN_ANOTHER.to_owned()),
+            Want::Yes => match self.held_elsewhere(found, &batch.session.id) {
+                None => return Ok(None),
+                Some(other) if file_of(&other).1.is_empty() => Some(self.left_out_for(found, &other).await?),
+                Some(_) => Some(IN_ANOTHER.to_owned()),
             },
         };
         let mut source = standing.read(None, SourceState::Excluded, error);
@@ -380,11 +380,8 @@ impl Intake {
         }
     }
 
-    fn is_held_elsewhere(&self, found: &Found, session: &str) -> bool {
-        let known = lock(&self.state.known);
-        known
-            .as_ref()
-            .is_some_and(|known| known.is_held_elsewhere(found.agent, session, &found.path, found.stat.size))
+    fn held_elsewhere(&self, found: &Found, session: &str) -> Option<PathBuf> {
+        lock(&self.state.known).as_ref()?.held_elsewhere(found, session)
     }
 
     /// Stores that a source could not be read.

@@ -115,7 +115,7 @@ mod tests {
         writer.execute_batch(&format!("{sessions}{}", talk.concat())).unwrap();
         let database = Database::open(&path).unwrap();
         let found: Vec<(String, Vec<String>, Option<String>)> = database
-            .heads()
+            .heads(None)
             .unwrap()
             .iter()
             .map(|head| {

@@ -125,6 +125,7 @@ impl TranscriptFolder {
     pub fn session_of(&self, path: &Path) -> String {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         match self.agent {
+            _ if self.depth == 0 => String::new(),
             Agent::Copilot if stem == "events" => {
                 let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
                 folder.unwrap_or_default().to_owned()

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row, types::Value};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params_from_iter, types::Value};
 
 use super::{
     copied_rows,
@@ -156,12 +156,12 @@ impl Database {
         Ok(found)
     }
 
-    /// All sessions. One that both generations have is the later one's, unless that has only notes of it: versions between
-    /// them wrote into both, and the words into the first.
-    pub fn heads(&self) -> Result<Vec<Head>, Fault> {
+    /// All sessions or only one, that which changed last first. One that both generations have is the later one's, unless that
+    /// has only notes of it: versions between them wrote into both, and the words into the first.
+    pub fn heads(&self, only: Option<&str>) -> Result<Vec<Head>, Fault> {
         let mut heads: HashMap<String, Head> = HashMap::new();
         for generation in self.generations()? {
-            for head in self.heads_of(generation)? {
+            for head in self.heads_of(generation, only)? {
                 let is_room = heads.len() < SESSIONS_MAX;
                 if heads.get(&head.id).map_or(is_room, |later| !later.is_said) {
                     heads.insert(head.id.clone(), head);
@@ -169,25 +169,30 @@ impl Database {
             }
         }
         let mut heads: Vec<Head> = heads.into_values().collect();
-        heads.sort_by(|a, b| b.id.cmp(&a.id));
+        heads.sort_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
         Ok(heads)
     }
 
-    fn heads_of(&self, generation: Generation) -> Result<Vec<Head>, Fault> {
+    fn heads_of(&self, generation: Generation, only: Option<&str>) -> Result<Vec<Head>, Fault> {
         if generation == Generation::Composers {
-            return self.composers();
+            return self.composers(only);
         }
+        // SQLite keeps any type in any column, and a text sorts after every number.
+        let (of_session, own) = match only {
+            Some(_) => ("session_id = ?1", "id = ?1"),
+            None => ("typeof(session_id) = 'text'", "1"),
+        };
         let mut marks: HashMap<String, (String, bool)> = HashMap::new();
         let said = if generation == Generation::Two { "max(type IN ('user', 'shell'))" } else { "1" };
         for table in generation.tables() {
+            let table = self.with_session(table)?;
             let updated = self.latest_column(table)?;
-            // SQLite keeps any type in any column, and a text sorts after every number.
             let query = format!(
                 "SELECT session_id, count(*), max(CAST({updated} AS INTEGER)), {said} FROM {table} \
-                 WHERE typeof(session_id) = 'text' GROUP BY session_id"
+                 WHERE {of_session} GROUP BY session_id"
             );
             let mut statement = self.connection.prepare(&query)?;
-            let mut rows = statement.query([])?;
+            let mut rows = statement.query(params_from_iter(only))?;
             while let Some(row) = rows.next()? {
                 let (id, count): (String, i64) = (row.get(0)?, row.get(1)?);
                 let at: Option<i64> = row.get(2)?;
@@ -198,9 +203,9 @@ impl Database {
             }
         }
         let table = self.session_table(generation)?;
-        let mut statement = self.connection.prepare(&format!("SELECT * FROM {table}"))?;
+        let mut statement = self.connection.prepare(&format!("SELECT * FROM {table} WHERE {own}"))?;
         let columns = names(&statement);
-        let mut rows = statement.query([])?;
+        let mut rows = statement.query(params_from_iter(only))?;
         let mut heads = Vec::new();
         while let Some(row) = rows.next()? {
             let fields = Fields { row, columns: &columns };
@@ -218,7 +223,7 @@ impl Database {
     }
 
     /// The sessions of Cursor's IDE. Their folders are in their bubbles.
-    fn composers(&self) -> Result<Vec<Head>, Fault> {
+    fn composers(&self, only: Option<&str>) -> Result<Vec<Head>, Fault> {
         let query = "SELECT key, length(value), CASE WHEN json_valid(CAST(value AS TEXT)) \
                      THEN json_extract(CAST(value AS TEXT), '$.lastUpdatedAt') END \
                      FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' LIMIT ?1";
@@ -229,6 +234,9 @@ impl Database {
             let (key, length): (String, Option<i64>) = (row.get(0)?, row.get(1)?);
             let updated: Option<i64> = row.get(2).unwrap_or_default();
             let Some(id) = key.strip_prefix("composerData:").filter(|id| !id.is_empty()) else { continue };
+            if only.is_some_and(|only| only != id) {
+                continue;
+            }
             heads.push(Head {
                 id: id.to_owned(),
                 watermark: format!(
@@ -275,7 +283,20 @@ impl Database {
 
     /// The column of a table with the time of a row's last change.
     fn latest_column(&self, table: &str) -> Result<&'static str, Fault> {
-        Ok(if self.has_column(table, "time_updated")? { "time_updated" } else { "time_created" })
+        for name in ["time_updated", "time_created"] {
+            if self.has_column(table, name)? {
+                return Ok(name);
+            }
+        }
+        Ok("0")
+    }
+
+    /// A table whose rows name their session: parts may name only their message.
+    fn with_session(&self, table: &'static str) -> Result<&'static str, Fault> {
+        if table != "part" || self.has_column(table, "session_id")? {
+            return Ok(table);
+        }
+        Ok("(SELECT part.*, message.session_id FROM part JOIN message ON message.id = part.message_id)")
     }
 
     fn has_column(&self, table: &str, name: &str) -> Result<bool, Fault> {
@@ -321,8 +342,11 @@ impl Database {
             created_ms: row.number("time_created"),
             data: row.text("data").unwrap_or_default(),
         })?;
-        let query = "SELECT * FROM part WHERE session_id = ?1 ORDER BY message_id, id";
-        let parts = self.rows(query, &head.id, |row| PartRow {
+        let query = format!(
+            "SELECT * FROM {} WHERE session_id = ?1 ORDER BY message_id, id",
+            self.with_session("part")?
+        );
+        let parts = self.rows(&query, &head.id, |row| PartRow {
             message: row.text("message_id").unwrap_or_default(),
             data: row.text("data").unwrap_or_default(),
         })?;
@@ -355,14 +379,15 @@ impl Database {
         Ok(bytes)
     }
 
-    fn bytes_of(&self, table: &str, session: &str) -> Result<i64, Fault> {
+    fn bytes_of(&self, table: &'static str, session: &str) -> Result<i64, Fault> {
+        let table = self.with_session(table)?;
         // The length of a text in bytes is its length as a blob.
         let query = format!("SELECT sum(length(CAST(data AS BLOB))) FROM {table} WHERE session_id = ?1");
         let bytes: Option<i64> = self.connection.query_row(&query, [session], |row| row.get(0))?;
         Ok(bytes.unwrap_or_default())
     }
 
-    fn check_size(&self, table: &str, session: &str) -> Result<(), Fault> {
+    fn check_size(&self, table: &'static str, session: &str) -> Result<(), Fault> {
         within_bounds(self.bytes_of(table, session)?)
     }
 
@@ -506,22 +531,47 @@ mod tests {
         writer.pragma_update(None, "journal_mode", "wal").unwrap();
         writer.execute_batch(FIRST).unwrap();
         let database = Database::open(&path).unwrap();
-        let heads = database.heads().unwrap();
+        let heads = database.heads(None).unwrap();
         assert_eq!(heads.len(), 1);
         assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it"]);
 
         writer.execute_batch("UPDATE part SET time_updated = 9").unwrap();
-        let changed = database.heads().unwrap();
+        let changed = database.heads(None).unwrap();
         assert_ne!(changed[0].watermark, heads[0].watermark, "a part changed in place");
         let odd = "INSERT INTO part VALUES ('p2', 'm1', 's', 1, 'x', NULL), ('p3', 'm1', NULL, 1, 1, '')";
         writer.execute_batch(odd).unwrap();
-        assert_eq!(prompts(&database.session(&database.heads().unwrap()[0]).unwrap()), ["mend it"]);
+        assert_eq!(prompts(&database.session(&database.heads(None).unwrap()[0]).unwrap()), ["mend it"]);
 
         writer.execute_batch(SECOND).unwrap();
-        let heads = database.heads().unwrap();
+        let heads = database.heads(None).unwrap();
         assert_eq!(heads.len(), 1);
         assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it now"]);
         assert!(database.connection.execute("DELETE FROM session", []).is_err(), "it is only read");
+    }
+
+    #[test]
+    fn one_session_is_found_alone_and_parts_may_name_only_their_message() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("opencode.db");
+        let writer = Connection::open(&path).unwrap();
+        let more = "
+            INSERT INTO session VALUES ('t', '/w', 'Another', 1, 9);
+            INSERT INTO message VALUES ('m2', 't', 1, 1, '{\"role\":\"user\"}');
+            INSERT INTO part VALUES ('p2', 'm2', 't', 1, 1, '{\"type\":\"text\",\"text\":\"another\"}');";
+        writer.execute_batch(&format!("{FIRST}{more}")).unwrap();
+        let database = Database::open(&path).unwrap();
+        for change in
+            ["", "ALTER TABLE part DROP COLUMN session_id", "ALTER TABLE part DROP COLUMN time_updated"]
+        {
+            writer.execute_batch(change).unwrap();
+            let all = database.heads(None).unwrap();
+            let ids: Vec<&str> = all.iter().map(|head| head.id.as_str()).collect();
+            assert_eq!(ids, ["t", "s"], "the newest first");
+            assert_eq!(database.heads(Some("s")).unwrap(), all[1..]);
+            assert_eq!(prompts(&database.session(&all[1]).unwrap()), ["mend it"], "{change}");
+            assert!(database.size_of(&all[1]).unwrap() > 0);
+        }
+        assert!(database.heads(Some("u")).unwrap().is_empty());
     }
 
     #[test]
@@ -536,7 +586,7 @@ mod tests {
             INSERT INTO session_message VALUES ('e1', 's', 'model-switched', 1, 1, '{}');";
         writer.execute_batch(between).unwrap();
         let database = Database::open(&path).unwrap();
-        let heads = database.heads().unwrap();
+        let heads = database.heads(None).unwrap();
         assert_eq!(heads.len(), 1);
         assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it"]);
         // As soon as it writes the words there, these count, in the order of their times.
@@ -544,7 +594,7 @@ mod tests {
             INSERT INTO session_message VALUES ('e3', 's', 'user', 3, 3, '{\"text\":\"and this\"}');
             INSERT INTO session_message VALUES ('e2', 's', 'user', 2, 2, '{\"text\":\"mend it\"}');";
         writer.execute_batch(later).unwrap();
-        let heads = database.heads().unwrap();
+        let heads = database.heads(None).unwrap();
         assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it", "and this"]);
     }
 
@@ -556,7 +606,7 @@ mod tests {
         writer.execute_batch(FIRST).unwrap();
         writer.execute_batch("BEGIN EXCLUSIVE; UPDATE session SET title = 'x'").unwrap();
         let database = Database::open(&path).unwrap();
-        let heads = database.heads().unwrap();
+        let heads = database.heads(None).unwrap();
         assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it"]);
         // A log that is a pipe is not waited for.
         let pipe = with_suffix(&path, "-wal");
@@ -579,7 +629,7 @@ mod tests {
             assert!(matches!(Database::open(&path), Err(Fault::Io(_))), "{suffix}");
             fs::remove_file(&beside).unwrap();
         }
-        assert_eq!(Database::open(&path).unwrap().heads().unwrap().len(), 1);
+        assert_eq!(Database::open(&path).unwrap().heads(None).unwrap().len(), 1);
     }
 
     #[test]

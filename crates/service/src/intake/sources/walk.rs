@@ -47,13 +47,23 @@ pub struct Found {
     pub form: Form,
     /// Where it is.
     pub path: PathBuf,
-    /// The session's id, if the path has it.
+    /// The session's id, if the path has it, or [`Found::only`].
     pub session: String,
     /// Its state.
     pub stat: Stat,
 }
 
 impl Found {
+    /// The only session of a database that is to be read.
+    pub fn only(&self) -> Option<&str> {
+        (self.form == Form::Database && !self.session.is_empty()).then_some(self.session.as_str())
+    }
+
+    /// By what it is known while it is read.
+    pub fn key(&self) -> PathBuf {
+        self.only().map_or_else(|| self.path.clone(), |session| key_of(&self.path, session).into())
+    }
+
     /// The state before its first record. Of a sub-agent of Cursor, only the folders name the session that it works for:
     /// `<session>/subagents/<file>`.
     pub fn state(&self) -> State {
@@ -232,6 +242,20 @@ pub fn known(places: &[TranscriptFolder], path: &Path) -> Result<Found, String> 
     Err("it is no transcript in a folder of a known agent".to_owned())
 }
 
+/// By what one session of a source with many is known.
+pub fn key_of(path: &Path, session: &str) -> String {
+    format!("{}#{session}", path.to_string_lossy())
+}
+
+/// The file of a source, and the id of its session if it is known by [`key_of`] a database. The ends of databases' names are
+/// `db`.
+pub fn file_of(key: &Path) -> (PathBuf, &str) {
+    match key.to_str().and_then(|key| key.rsplit_once("db#")).filter(|(_, session)| !session.contains('/')) {
+        Some((path, session)) => (PathBuf::from(format!("{path}db")), session),
+        None => (key.to_path_buf(), ""),
+    }
+}
+
 /// Opens a file for reading, if it is one and no link.
 pub fn open(path: &Path) -> std::io::Result<fs::File> {
     let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
@@ -347,6 +371,23 @@ mod tests {
         assert_eq!((of.kind, of.session.as_deref()), (ParentKind::SubAgent, Some("a")));
         assert_eq!(parent(Agent::Cursor, "/u/.cursor/projects/p/agent-transcripts/b/b.jsonl"), None);
         assert_eq!(parent(Agent::ClaudeCode, below), None, "its records name it");
+    }
+
+    #[test]
+    fn a_session_of_a_database_is_known_by_its_path_and_id() {
+        for (key, want) in [
+            ("/u/o c/opencode.db#ses_1", ("/u/o c/opencode.db", "ses_1")),
+            ("/u/Cursor/state.vscdb#c-1", ("/u/Cursor/state.vscdb", "c-1")),
+            ("/u/opencode.db", ("/u/opencode.db", "")),
+            ("/u/my.db#1/a.jsonl", ("/u/my.db#1/a.jsonl", "")),
+            ("/u/history.jsonl#s", ("/u/history.jsonl#s", "")),
+        ] {
+            let (path, session) = file_of(Path::new(key));
+            assert_eq!((path.to_str().unwrap(), session), want);
+            if !session.is_empty() {
+                assert_eq!(key_of(&path, session), key);
+            }
+        }
     }
 
     #[test]
