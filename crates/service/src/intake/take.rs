@@ -320,12 +320,7 @@ impl Intake {
                 source: standing.read(cursor, SourceState::Fresh, None),
             };
             let done = self.history.commit(batch).await?;
-            {
-                let mut progress = lock(&self.state.progress);
-                let counts = progress.of(standing.agent);
-                counts.exchanges += (done.added + done.replaced) as u64;
-                counts.redacted += done.redacted as u64;
-            }
+            lock(&self.state.progress).of(standing.agent).redacted += done.redacted as u64;
             if is_last {
                 return Ok(());
             }

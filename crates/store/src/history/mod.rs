@@ -27,7 +27,6 @@ use super::{
 };
 use cerebro_core::domain::{
     EventKind, ExchangeId, FullExchange, HistoryTombstone, PastSession, Project, SessionId, Source,
-    SourceState,
 };
 
 /// The changes of the tables of history.
@@ -245,23 +244,18 @@ pub struct HistoryCounts {
     pub exchanges: u64,
     /// Tombstones.
     pub forgotten: u64,
-    /// Past sessions of each agent.
-    pub by_agent: BTreeMap<String, u64>,
-    /// The sources of each agent, by state.
-    pub sources: BTreeMap<(String, SourceState), SourceCounts>,
+    /// The statistics of each agent.
+    pub by_agent: BTreeMap<String, AgentCounts>,
 }
 
-/// Statistics of an agent's sources in one state.
+/// Statistics of one agent's history.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SourceCounts {
-    /// Their number.
-    pub sources: u64,
-    /// Their total size.
-    pub bytes: u64,
-    /// Their records of unknown types.
-    pub unknown: u64,
-    /// Their malformed lines.
+pub struct AgentCounts {
+    /// Sources that have a session.
+    pub read: u64,
+    /// Lines of its sources that are no records, or too long.
     pub malformed: u64,
+    pub exchanges: u64,
 }
 
 noun! {
@@ -304,18 +298,15 @@ impl<'a> History<'a> {
             forgotten: i64,
         }
         #[derive(SurrealValue)]
-        struct Standing {
+        struct OfSources {
             agent: String,
-            state: String,
             sources: i64,
-            bytes: i64,
-            unknown: i64,
             malformed: i64,
         }
         #[derive(SurrealValue)]
-        struct OfAgent {
+        struct OfSessions {
             agent: String,
-            sessions: i64,
+            exchanges: i64,
         }
         let mut results = self.0.engine()?.run(statement::HISTORY_COUNTS, Variables::new()).await?;
         let mut counts = HistoryCounts::default();
@@ -324,18 +315,12 @@ impl<'a> History<'a> {
             counts.exchanges = unsigned(totals.exchanges);
             counts.forgotten = unsigned(totals.forgotten);
         }
-        for row in take::<Standing>("source", &mut results, 1)? {
-            let state = source::state(&row.state)?;
-            let count = SourceCounts {
-                sources: unsigned(row.sources),
-                bytes: unsigned(row.bytes),
-                unknown: unsigned(row.unknown),
-                malformed: unsigned(row.malformed),
-            };
-            counts.sources.insert((row.agent, state), count);
+        for row in take::<OfSources>("source", &mut results, 1)? {
+            let count = counts.by_agent.entry(row.agent).or_default();
+            (count.read, count.malformed) = (unsigned(row.sources), unsigned(row.malformed));
         }
-        for row in take::<OfAgent>("past_session", &mut results, 2)? {
-            counts.by_agent.insert(row.agent, unsigned(row.sessions));
+        for row in take::<OfSessions>("past_session", &mut results, 2)? {
+            counts.by_agent.entry(row.agent).or_default().exchanges = unsigned(row.exchanges);
         }
         Ok(counts)
     }

@@ -56,7 +56,7 @@ pub(super) fn put(source: &Source) -> Put<SourceRow> {
     Put { id: RecordId::new(TABLE, source.id.as_str()), row }
 }
 
-pub(super) fn state(name: &str) -> Result<SourceState, StoreError> {
+fn state(name: &str) -> Result<SourceState, StoreError> {
     SourceState::parse(name).ok_or_else(|| malformed(TABLE, "state", name))
 }
 
