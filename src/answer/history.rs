@@ -79,6 +79,10 @@ pub struct Status {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Taken {
     pub agent: Text,
+    /// Files, or sessions of a database, that a session was read from.
+    pub read: u64,
+    /// Exchanges that are stored.
+    pub exchanges: u64,
     #[serde(flatten)]
     pub progress: AgentProgress,
 }

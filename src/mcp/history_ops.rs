@@ -15,6 +15,7 @@ use cerebro_core::domain::{
 use cerebro_service::{
     Fact, FactsAbout, Fix, Forget, ImportRequest, Links, Preview, PreviewedFile, agent_named,
 };
+use cerebro_store::AgentCounts;
 
 /// Most sessions that are named if the beginning of an id is ambiguous.
 const NAMED_MAX: usize = 5;
@@ -76,7 +77,7 @@ fn duration(given: &str) -> Result<Duration, ArgumentError> {
 
 /// The progress of the import, and how much is stored.
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
-    let progress = call.service.intake.progress();
+    let mut progress = call.service.intake.progress();
     let counts = call.service.history.counts().await?;
     let enabled = call.service.intake.is_kept();
     let state = match (enabled, progress.running) {
@@ -84,7 +85,13 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
         (true, false) => "idle",
         (false, false) => "off",
     };
-    let taken = |(agent, progress): (&str, _)| history::Taken { agent: agent.into(), progress };
+    let taken = |(agent, stored): (&String, &AgentCounts)| {
+        let mut progress = progress.agents.remove(agent.as_str()).unwrap_or_default();
+        // Those that earlier daemons read are among the stored ones.
+        progress.malformed = stored.malformed.saturating_sub(progress.oversized);
+        history::Taken { agent: Text::of(agent), read: stored.read, exchanges: stored.exchanges, progress }
+    };
+    let agents = counts.by_agent.iter().map(taken).collect();
     Ok(history::Status {
         state: state.into(),
         enabled,
@@ -99,7 +106,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
         scan_ms: millis(progress.scan),
         read_ms: millis(progress.read),
         seen: progress.seen as u64,
-        agents: progress.agents.into_iter().map(taken).collect(),
+        agents,
         faults: progress.faults.iter().map(|(path, why)| fault(path, why)).collect(),
     })
 }

@@ -206,11 +206,12 @@ fn want_more(state: &mut State) {
     }
 }
 
+/// Requests the chosen session, one at a time. One that was opened does not wait for one that the cursor passed.
 fn want_detail(state: &mut State) {
-    if state.asks.is_waiting(Slot::SessionDetail) {
+    let sessions = &state.sessions;
+    if sessions.focus == Focus::List && state.asks.is_waiting(Slot::SessionDetail) {
         return;
     }
-    let sessions = &state.sessions;
     let Some(id) = sessions.rows.get(sessions.cursor.at).map(|session| session.id.clone()) else { return };
     if sessions.detail.as_ref().is_none_or(|detail| detail.session.id != id) {
         ask_detail(state, &id);
@@ -442,8 +443,11 @@ pub fn keys(state: &State) -> Vec<(&'static str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
+    use crossterm::event::KeyModifiers;
+
     use super::*;
     use crate::answer::history;
+    use crate::tui::theme::Theme;
 
     fn past_page(from: u64, count: u64) -> Whole {
         let exchange = |seq: u64| history::Exchange {
@@ -474,18 +478,33 @@ mod tests {
         assert_eq!(sessions.detail.as_ref().map(|detail| detail.entries.len()), Some(50), "read again");
     }
 
+    fn page(from: usize, count: usize) -> History {
+        let row = |n: usize| {
+            let mut row = history::Row::default();
+            row.session.session = format!("s{n}").into();
+            row.session.started_at = "2026-11-22T10:00:00Z".into();
+            row
+        };
+        let sessions = Some((from..from + count).map(row).collect());
+        History { one: None, from: Some(from as u64), sessions }
+    }
+
+    #[test]
+    fn a_session_that_is_opened_does_not_wait_for_one_that_was_passed() {
+        let mut state =
+            State::new(Theme { colour: false }, jiff::tz::TimeZone::UTC, Timestamp::UNIX_EPOCH, None);
+        state.asks.connect();
+        state.sessions.source = Source::Transcripts;
+        take_history(&mut state, &page(0, 3));
+        for code in [KeyCode::Down, KeyCode::Down, KeyCode::Enter] {
+            key(&mut state, KeyEvent::new(code, KeyModifiers::NONE));
+        }
+        let asked = state.asks.take().into_iter().filter(|ask| ask.slot == Slot::SessionDetail);
+        assert_eq!(asked.map(|ask| ask.arguments["session"].clone()).collect::<Vec<_>>(), ["s0", "s2"]);
+    }
+
     #[test]
     fn past_sessions_go_on_where_the_list_ended() {
-        let page = |from: usize, count: usize| {
-            let row = |n: usize| {
-                let mut row = history::Row::default();
-                row.session.session = format!("s{n}").into();
-                row.session.started_at = "2026-11-22T10:00:00Z".into();
-                row
-            };
-            let sessions = Some((from..from + count).map(row).collect());
-            History { one: None, from: Some(from as u64), sessions }
-        };
         let mut sessions = Sessions { source: Source::Transcripts, ..Sessions::default() };
         take_past(&mut sessions, &page(0, PAST_PAGE));
         assert!(!sessions.complete);

@@ -146,6 +146,17 @@ fn a_file_that_is_cut_anywhere_and_grows_is_read_to_its_end() {
 }
 
 #[test]
+fn a_session_that_moves_to_another_folder_stays_in_the_project_where_it_began() {
+    let home = Home::new();
+    let began = Claude::new("s-1", &home.folder("began")).turn("Mend the petrel", "Looking.");
+    began.write(&home);
+    home.take_in();
+    began.moved(&home.folder("later")).turn("And the tern", "Done.").write(&home);
+    home.take_in();
+    assert_like_a_clean_import(&home);
+}
+
+#[test]
 fn a_file_that_only_grows_is_read_on() {
     let home = Home::new();
     let text = Claude::new("s-1", &home.work()).long(40).text();
@@ -334,6 +345,25 @@ fn a_fork_keeps_only_what_is_its_own() {
     home.take_in();
     assert_eq!(home.past_titles("s-1"), ["One", "Two", "Five"]);
     assert_eq!(home.past_titles("s-2"), ["Three", "Four"]);
+}
+
+#[test]
+fn a_fork_that_is_read_while_its_copy_is_written_gives_the_same() {
+    let home = Home::new();
+    let turns = Claude::new("s-1", &home.work()).turn("One", "First.").turn("Two", "Second.");
+    let begun = turns.forked("s-2").text();
+    let original = turns.call("Bash", json!({"command": "make tern"}), "ok", false);
+    original.write(&home);
+    home.take_in();
+    // The second exchange is there only in part, so it could still go on differently.
+    fs::write(claude_file(&home, "s-2"), begun).unwrap();
+    home.take_in();
+    original.forked("s-2").turn("Three", "In the fork only.").write(&home);
+    home.take_in();
+    assert_eq!(home.past_titles("s-1"), ["One", "Two"]);
+    assert_eq!(home.past_titles("s-2"), ["Three"]);
+    assert_like_a_clean_import(&home);
+    assert_eq!(home.run(&["doctor"]).code(), 0);
 }
 
 #[test]

@@ -58,6 +58,11 @@ fn a_line_without_end_is_skipped_and_counted() {
     let status = home.take_in();
     assert_eq!(status["agents"][0]["oversized"], 1, "{status}");
     assert!(home.past_titles("s").contains(&"Before".to_owned()));
+    home.kill_daemon();
+    let later = home.json(&["history", "status"]);
+    let agent = &later["agents"][0];
+    assert_eq!((&agent["read"], &agent["malformed"]), (&json!(1), &json!(1)), "still counted: {later}");
+    assert_eq!(agent["exchanges"], status["exchanges"], "{later}");
 }
 
 #[test]

@@ -101,8 +101,8 @@ pub use entity::Entities;
 pub use error::StoreError;
 pub use event::{Events, LogWalk};
 pub use history::{
-    ExchangeVectors, Exchanges, ForgottenText, ForgottenTexts, History, HistoryCounts, PastSessions,
-    SourceCounts, Sources,
+    AgentCounts, ExchangeVectors, Exchanges, ForgottenText, ForgottenTexts, History, HistoryCounts,
+    PastSessions, Sources,
 };
 pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
 pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};

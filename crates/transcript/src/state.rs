@@ -158,3 +158,10 @@ pub struct Batch {
     /// reading needs a longer stretch of the source.
     pub state: State,
 }
+
+impl Batch {
+    /// The folder in which its first exchange began: a session may move to other folders later. Without exchanges, the latest.
+    pub fn began_in(&self) -> Option<&str> {
+        self.exchanges.first().and_then(|first| first.cwd.as_deref()).or(self.session.cwd.as_deref())
+    }
+}

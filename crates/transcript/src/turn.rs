@@ -36,7 +36,8 @@ pub struct Session {
     pub parent: Option<Parent>,
     /// What the agent, or its user, called it.
     pub title: Option<String>,
-    /// The latest working directory. It identifies the project; the names of transcript folders are lossy.
+    /// The latest working directory. The first one identifies the project ([`crate::Batch::began_in`]); the names of
+    /// transcript folders are lossy.
     pub cwd: Option<String>,
     /// The latest Git branch.
     pub branch: Option<String>,

@@ -51,6 +51,12 @@ impl Claude {
         self
     }
 
+    /// From now on in another folder.
+    pub fn moved(mut self, cwd: &Path) -> Self {
+        self.cwd = cwd.display().to_string();
+        self
+    }
+
     /// A session with many turns.
     pub fn long(mut self, turns: usize) -> Self {
         for n in 0..turns {

@@ -96,7 +96,7 @@ impl Intake {
             let may_be = is_open || past.is_some_and(|past| past.parent.is_some());
             copying.standing = if may_be { Beginning::Maybe(None) } else { Beginning::Own };
         }
-        let Copying { restarted, standing: Beginning::Maybe(parent), younger } = copying else {
+        let Copying { standing: Beginning::Maybe(parent), younger, .. } = copying else {
             return Ok(());
         };
         if batch.session.parent.is_none() {
@@ -124,8 +124,8 @@ impl Intake {
             others.into_iter().collect()
         };
         let found = lineage::of(&batch.session, &batch.exchanges, &known);
-        if *restarted {
-            self.drop_stored_copies(&own, batch, &found).await?;
+        if !found.copies.is_empty() {
+            self.drop_stored_copies(&own, &found).await?;
         }
         batch.exchanges.retain(|exchange| !found.copies.contains(&exchange.seq));
         batch.session.parent = found.parent;
@@ -133,17 +133,17 @@ impl Intake {
         Ok(())
     }
 
-    /// Removes from a session the copies that an earlier version stored, because its source is read again without them.
-    async fn drop_stored_copies(&self, own: &str, batch: &Batch, found: &Lineage) -> Result<(), Trouble> {
+    /// Removes from a session the copies that were stored as its own: by an earlier version, or when only their beginning was
+    /// there to read.
+    async fn drop_stored_copies(&self, own: &str, found: &Lineage) -> Result<(), Trouble> {
         let parent = found.parent.as_ref().and_then(|parent| parent.session.as_deref());
         let (Ok(own), Some(Ok(original))) = (SessionId::parse(own), parent.map(SessionId::parse)) else {
             return Ok(());
         };
-        let mut copies = Outline::new();
-        add(&mut copies, &batch.exchanges);
-        copies.retain(|seq, _| found.copies.contains(seq));
-        if !copies.is_empty() && self.stored_outline(&own).await?.keys().any(|seq| copies.contains_key(seq)) {
-            self.history.hand_over(&own, &original, &turns(&copies)).await?;
+        let mut stored = self.stored_outline(&own).await?;
+        stored.retain(|seq, _| found.copies.contains(seq));
+        if !stored.is_empty() {
+            self.history.hand_over(&own, &original, &turns(&stored)).await?;
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ impl Intake {
             reading = back;
             let Piece { mut batch, cursor, is_last, .. } = piece;
             self.place_in_folder(found, &mut batch, pass).await;
-            let project = self.project_of(&batch.session, pass).await;
+            let project = self.project_of(batch.began_in(), pass).await;
             if pass.excludes(&project, batch.session.cwd.as_deref(), &found.path) {
                 return Ok(());
             }

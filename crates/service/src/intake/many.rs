@@ -112,9 +112,8 @@ impl Intake {
 
     /// Whether a session of a folder is wanted.
     pub(super) async fn want_of(&self, found: &Found, folder: Option<String>, pass: &mut Pass) -> Want {
-        let session = Session { cwd: folder, ..Session::default() };
-        let project = self.project_of(&session, pass).await;
-        pass.wants(&project, session.cwd.as_deref(), found)
+        let project = self.project_of(folder.as_deref(), pass).await;
+        pass.wants(&project, folder.as_deref(), found)
     }
 
     /// Stores the state of a source with many sessions. This comes last, so that an interrupted pass is repeated.
@@ -138,7 +137,7 @@ impl Intake {
         mut batch: Batch,
         pass: &mut Pass,
     ) -> Result<(), Trouble> {
-        let project = self.project_of(&batch.session, pass).await;
+        let project = self.project_of(batch.began_in(), pass).await;
         self.note_counts(found.agent, key, None, &batch.counts);
         let standing =
             SourceProgress { restarted: true, ..SourceProgress::of(found.agent, key, batch.counts.clone()) };
@@ -170,7 +169,7 @@ impl Intake {
             if !is_wanted || ended.is_some_and(|at| at < pass.oldest) {
                 continue;
             }
-            let project = self.project_of(&batch.session, pass).await;
+            let project = self.project_of(batch.began_in(), pass).await;
             let standing =
                 SourceProgress { typed: true, ..SourceProgress::of(found.agent, &key, Counts::default()) };
             self.read_named(&pass.reading).await?;

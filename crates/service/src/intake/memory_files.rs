@@ -26,10 +26,7 @@ use cerebro_core::{
     text::hex,
 };
 use cerebro_documents::Format;
-use cerebro_transcript::{
-    Agent::{self, ClaudeCode, Codex, Copilot, Cursor, GeminiCli, OpenCode, Qwen},
-    Session,
-};
+use cerebro_transcript::Agent::{self, ClaudeCode, Codex, Copilot, Cursor, GeminiCli, OpenCode, Qwen};
 
 /// Agents do not load longer files.
 const FILE_BYTES_MAX: u64 = 256 << 10;
@@ -156,12 +153,9 @@ impl Intake {
         let found = self.memory_files(settings, folders).await?;
         let mut wanted = Vec::new();
         for memory_file in found.files {
-            let session = Session {
-                cwd: memory_file.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
-                ..Session::default()
-            };
-            let project = self.project_of(&session, pass).await;
-            let (folder, path) = (session.cwd.as_deref(), memory_file.path.as_path());
+            let folder = memory_file.folder.as_deref().and_then(Path::to_str);
+            let project = self.project_of(folder, pass).await;
+            let path = memory_file.path.as_path();
             if memory_file.agents.iter().any(|agent| settings.wants(*agent, &project, folder, path)) {
                 wanted.push((memory_file, project));
             }

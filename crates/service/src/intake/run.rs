@@ -250,11 +250,7 @@ impl Intake {
         pass.reading.pop();
         match taken.unwrap_or_else(|_| Err(ServiceError::BrokeOff { work: "reading a source" }.into())) {
             Ok(taken) => {
-                {
-                    let mut progress = lock(&self.state.progress);
-                    progress.of(found.agent).read += 1;
-                    progress.recovered(&found.path);
-                }
+                lock(&self.state.progress).recovered(&found.path);
                 self.name_apart();
                 if let (Taken::Done(stat), Some(known)) = (taken, lock(&self.state.known).as_mut()) {
                     known.gates.insert(found.path, stat);

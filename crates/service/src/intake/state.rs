@@ -69,13 +69,9 @@ impl ImportRequest {
     }
 }
 
-/// What was done for one agent since the daemon began, as it is answered.
+/// What was counted for one agent since the daemon began, as it is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AgentProgress {
-    /// Files, or sessions of a database, that were read.
-    pub read: u64,
-    /// Exchanges that were stored.
-    pub exchanges: u64,
     /// Places in which a secret was replaced.
     pub redacted: u64,
     /// Lines that are no records, and lines that are too long.

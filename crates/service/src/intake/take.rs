@@ -23,7 +23,7 @@ use crate::{
     work,
 };
 use cerebro_core::domain::{Project, SessionId, Source, SourceState};
-use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION, Session};
+use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION};
 
 /// Exchanges of one transaction. A save waits for it, and each takes a quarter of a millisecond.
 pub(super) const BATCH_EXCHANGES: usize = 8;
@@ -229,7 +229,7 @@ impl Intake {
                 self.history.put_source(&Source { session: None, ..read }).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
-                let project = self.project_of(&batch.session, pass).await;
+                let project = self.project_of(batch.began_in(), pass).await;
                 if let Some(left) = self.leave(found, &standing, &batch, &project, &cursor, pass).await? {
                     return Ok(left);
                 }
@@ -321,12 +321,7 @@ impl Intake {
                 source: standing.read(cursor, SourceState::Fresh, None),
             };
             let done = self.history.commit_when(batch, self.give_way(pass)).await?;
-            {
-                let mut progress = lock(&self.state.progress);
-                let counts = progress.of(standing.agent);
-                counts.exchanges += (done.added + done.replaced) as u64;
-                counts.redacted += done.redacted as u64;
-            }
+            lock(&self.state.progress).of(standing.agent).redacted += done.redacted as u64;
             if is_last {
                 return Ok(());
             }
@@ -334,9 +329,9 @@ impl Intake {
         }
     }
 
-    /// The project that a session belongs to: that of its folder.
-    pub(super) async fn project_of(&self, session: &Session, pass: &mut Pass) -> Project {
-        let Some(cwd) = session.cwd.as_deref().filter(|cwd| cwd.starts_with('/')) else {
+    /// The project of a folder; general for a session whose folder is unknown.
+    pub(super) async fn project_of(&self, folder: Option<&str>, pass: &mut Pass) -> Project {
+        let Some(cwd) = folder.filter(|cwd| cwd.starts_with('/')) else {
             return Project::general();
         };
         if let Some(project) = pass.projects.get(cwd) {

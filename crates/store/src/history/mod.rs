@@ -21,13 +21,13 @@ use surrealdb::types::{RecordId, Value, Variables, object};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
-    columns::{self, Columns, RawRow, Row, columns},
+    columns::{self, RawRow, Row},
     read::{Vars, Walk, take},
     row::{datetime, malformed},
     statement,
 };
 use cerebro_core::domain::{
-    EventKind, ExchangeId, FullExchange, HistoryTombstone, PastSession, SessionId, Source, SourceState,
+    EventKind, ExchangeId, FullExchange, HistoryTombstone, PastSession, SessionId, Source,
 };
 
 /// The changes of the tables of history.
@@ -238,26 +238,19 @@ pub struct HistoryCounts {
     pub exchanges: u64,
     /// Tombstones.
     pub forgotten: u64,
-    /// Past sessions of each agent.
-    pub by_agent: BTreeMap<String, u64>,
-    /// The sources of each agent, by state.
-    pub sources: BTreeMap<(String, SourceState), SourceCounts>,
+    /// The statistics of each agent.
+    pub by_agent: BTreeMap<String, AgentCounts>,
 }
 
-/// Statistics of an agent's sources in one state.
+/// Statistics of one agent's history.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SourceCounts {
-    /// Their number.
-    pub sources: u64,
-    /// Their total size.
-    pub bytes: u64,
-    /// Their records of unknown types.
-    pub unknown: u64,
-    /// Their malformed lines.
+pub struct AgentCounts {
+    /// Sources that have a session.
+    pub read: u64,
+    /// Lines of its sources that are no records, or too long.
     pub malformed: u64,
+    pub exchanges: u64,
 }
-
-columns! { SourceCounts { sources, bytes, unknown, malformed } }
 
 noun! {
     /// The history as a whole.
@@ -303,13 +296,13 @@ impl<'a> History<'a> {
         }
         for row in take::<RawRow>("source", &mut results, 1)? {
             let mut row = row.columns("source")?;
-            let of =
-                (columns::take("source", &mut row, "agent")?, columns::take("source", &mut row, "state")?);
-            counts.sources.insert(of, SourceCounts::take_from(&mut row, "source")?);
+            let count = counts.by_agent.entry(columns::take("source", &mut row, "agent")?).or_default();
+            count.read = columns::take("source", &mut row, "sources")?;
+            count.malformed = columns::take("source", &mut row, "malformed")?;
         }
         for row in take::<RawRow>("past_session", &mut results, 2)? {
-            let (agent, sessions) = row.pair("past_session", ["agent", "sessions"])?;
-            counts.by_agent.insert(agent, sessions);
+            let (agent, exchanges) = row.pair("past_session", ["agent", "exchanges"])?;
+            counts.by_agent.entry(agent).or_default().exchanges = exchanges;
         }
         Ok(counts)
     }

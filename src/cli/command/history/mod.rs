@@ -104,8 +104,8 @@ const FOUND: &[Column<Found>] = &[
 
 const TAKEN: &[Column<Taken>] = &[
     ("agent", Layout::Fixed, |one| shown(&one.agent)),
-    ("read", Layout::Count, |one| shown(&one.progress.read)),
-    ("exchanges", Layout::Count, |one| shown(&one.progress.exchanges)),
+    ("read", Layout::Count, |one| shown(&one.read)),
+    ("exchanges", Layout::Count, |one| shown(&one.exchanges)),
     ("with secrets removed", Layout::Count, |one| shown(&one.progress.redacted)),
     ("unreadable lines", Layout::Count, |one| (one.progress.malformed + one.progress.oversized).to_string()),
     ("unknown records", Layout::Flexible, unknown),
