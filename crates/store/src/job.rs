@@ -12,7 +12,7 @@ use surrealdb::types::{Object, RecordId, object};
 
 use super::{
     Store, StoreError, StoredModel,
-    columns::{RawRow, columns},
+    columns::{RawRow, Row, columns},
     packed,
     read::{Vars, one, take},
     row::{datetime, key, memory_id, memory_record},
@@ -229,7 +229,7 @@ impl Jobs<'_> {
             .at("until", until)
             .with("kind", kind.as_str());
         let rows: Vec<RawRow> = self.0.changed("job", statement::JOB_LEASE, vars).await?;
-        rows.into_iter().map(Job::try_from).collect()
+        rows.into_iter().map(Job::from_row).collect()
     }
 
     /// Replaces the vectors of a job's memory, one for each passage in order, and ends the job. `on_commit` is called
