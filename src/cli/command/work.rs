@@ -439,11 +439,11 @@ async fn close(context: &CommandContext, args: CloseArgs) -> Result<()> {
         "work": args.work, "outcome": args.outcome.and_then(name_of), "text": args.text,
     }));
     let answer = context.answer_patiently(request).await?;
-    let outcome = changed(context, &answer.work, "closed")?;
+    changed(context, &answer.work, "closed")?;
     for id in &answer.memories {
         context.output.outcome(id.raw(), "remembered", " what was found out in it")?;
     }
-    Ok(outcome)
+    Ok(())
 }
 
 async fn fork(context: &CommandContext, args: ForkArgs) -> Result<()> {
