@@ -85,9 +85,12 @@ impl History {
         // Who waits for the writer goes on first: its task may be the next on this thread.
         tokio::task::yield_now().await;
         done.redacted = draft.redacted;
-        if let Some(source) = source {
+        let sources = self.base.store.sources();
+        if let Some(source) = source
+            && sources.by_id(&source.id).await?.as_ref() != Some(&source)
+        {
             // There is no exchange, so the source can be stored without a transaction.
-            self.base.store.sources().put(&source).await?;
+            sources.put(&source).await?;
         }
         if is_changed {
             self.evidence.changed(Evidence::History);

@@ -574,6 +574,23 @@ mod tests {
     }
 
     #[test]
+    fn one_session_of_cursors_ide_is_found_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("state.vscdb");
+        let rows = "
+            CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+            INSERT INTO cursorDiskKV VALUES ('composerData:c1', '{\"lastUpdatedAt\":1}');
+            INSERT INTO cursorDiskKV VALUES ('composerData:c11', '{}'), ('composerData;', '{}');";
+        Connection::open(&path).unwrap().execute_batch(rows).unwrap();
+        let database = Database::open(&path).unwrap();
+        let all = database.heads(None).unwrap();
+        let ids: Vec<&str> = all.iter().map(|head| head.id.as_str()).collect();
+        assert_eq!(ids, ["c1", "c11"]);
+        assert_eq!(database.heads(Some("c1")).unwrap(), all[..1]);
+        assert!(database.heads(Some("c")).unwrap().is_empty());
+    }
+
+    #[test]
     fn a_version_between_the_generations_keeps_its_words() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("opencode.db");
