@@ -379,6 +379,12 @@ mod tests {
 
     proptest::proptest! {
         #[test]
+        fn the_russian_stemmer_changes_no_word_in_ascii(word in "[!-~]{0,40}") {
+            let stem = Stemmer::new(Algorithm::Russian).stem(&word);
+            proptest::prop_assert_eq!(&*stem, word.as_str());
+        }
+
+        #[test]
         fn any_text_gives_bounded_tokens(text in "\\PC{0,200}|[a-zA-Z0-9_./:@'-]{0,200}|.{0,200}") {
             let words = words(&text);
             let names: Vec<String> = names(&text).collect();

@@ -85,9 +85,12 @@ impl History {
         // Who waits for the writer goes on first: its task may be the next on this thread.
         tokio::task::yield_now().await;
         done.redacted = draft.redacted;
-        if let Some(source) = source {
+        let sources = self.base.store.sources();
+        if let Some(source) = source
+            && sources.by_id(&source.id).await?.as_ref() != Some(&source)
+        {
             // There is no exchange, so the source can be stored without a transaction.
-            self.base.store.sources().put(&source).await?;
+            sources.put(&source).await?;
         }
         if is_changed {
             self.evidence.changed(Evidence::History);
@@ -262,24 +265,27 @@ impl Draft {
         Ok(buried)
     }
 
-    /// The stored part of the session from the batch's first `seq` on: where it ends, and its exchanges.
+    /// The stored exchanges of the session at the batch's places and between them, and all beyond where the session ends.
     async fn kept(&self, write: &Write<'_>) -> Result<HashMap<u32, Exchange>, StoreError> {
-        let first = self.exchanges.first().map(|full| full.exchange.seq);
-        let Some(from) = first.into_iter().chain(self.withdrawn.first().copied()).chain(self.ends_at).min()
-        else {
+        let own = self.exchanges.iter().map(|full| full.exchange.seq);
+        let places: BTreeSet<u32> = own.chain(self.withdrawn.iter().copied()).chain(self.ends_at).collect();
+        let (Some(first), Some(last)) = (places.first().copied(), places.last().copied()) else {
             return Ok(HashMap::new());
         };
-        let mut kept = HashMap::new();
-        let mut seq = from;
+        let last = if self.ends_at.is_some() { u32::MAX } else { last };
+        let (mut kept, mut seq) = (HashMap::new(), first);
         loop {
-            let page = write.store().exchanges().since(&self.session.id, seq, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(kept) };
-            seq = last.seq.saturating_add(1);
-            let whole = page.len() < PAGE;
+            // A long session that is read again has many short batches, so each reads its own places only.
+            let limit = PAGE.min((last - seq) as usize + 1);
+            let page = write.store().exchanges().since(&self.session.id, seq, limit).await?;
+            let end = page.last().map_or(last, |exchange| exchange.seq);
+            let is_over = page.len() < limit || end >= last;
             kept.extend(page.into_iter().map(|exchange| (exchange.seq, exchange)));
-            if whole {
+            if is_over {
+                kept.retain(|seq, _| *seq <= last);
                 return Ok(kept);
             }
+            seq = end + 1;
         }
     }
 }
@@ -303,7 +309,7 @@ impl Draft {
                 && buried.contains(&HistoryTombstone::of_typed(&self.session.id))
     }
 
-    /// Compares the batch with the stored exchanges from its first `seq` on.
+    /// Compares the batch with the stored exchanges at its places.
     fn compared(&self, mut kept: HashMap<u32, Exchange>, buried: &BTreeSet<HistoryTombstone>) -> Compared {
         let mut all = Compared::default();
         for full in &self.exchanges {

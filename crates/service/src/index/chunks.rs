@@ -1,24 +1,21 @@
 //! The index of chunks: its entries, and how it follows the log.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::{
     ServiceError,
-    index::{Evidence, evidence::changing},
+    index::{Evidence, evidence::Filling},
 };
 use cerebro_core::domain::{
     Body, Document, DocumentChunk, DocumentId, Event, EventKind, Origin, Project, Scope, SessionId,
     SubjectId, Taint, Timestamp, Validity,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_search::lexical::{Change, Doc, Index};
+use cerebro_search::lexical::{Change, Doc};
 use cerebro_store::{PAGE, Store};
 
 /// Fills a new index.
-pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
+pub(super) async fn fill(store: &Store, index: Filling<'_>) -> Result<(), ServiceError> {
     let mut pages = store.documents().walk();
     while let Some(page) = pages.next().await? {
         for document in page {
@@ -29,7 +26,7 @@ pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), Servic
 }
 
 /// Applies events about documents.
-pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) -> Result<(), ServiceError> {
+pub(super) async fn follow(store: &Store, index: Filling<'_>, events: &[Event]) -> Result<(), ServiceError> {
     let mut changed: HashMap<DocumentId, bool> = HashMap::new();
     for event in events {
         let Some(id) = event.session.as_ref().and_then(|id| DocumentId::parse(id.as_str()).ok()) else {
@@ -50,13 +47,14 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
         let kept: HashSet<SubjectId> =
             document.into_iter().flat_map(|document| &document.chunks).map(|id| (*id).into()).collect();
         let name = SessionId::from(id);
-        let held: HashSet<SubjectId> = changing(index, move |index| {
-            let held = index.of_session(&name)?;
-            let gone = held.iter().filter(|id| !kept.contains(id)).map(|id| Change::Erase(*id));
-            gone.into_iter().try_for_each(|change| index.push(change))?;
-            Ok(held.into_iter().collect())
-        })
-        .await?;
+        let held: HashSet<SubjectId> = index
+            .change(move |index| {
+                let held = index.of_session(&name)?;
+                let gone = held.iter().filter(|id| !kept.contains(id)).map(|id| Change::Erase(*id));
+                gone.into_iter().try_for_each(|change| index.push(change))?;
+                Ok(held.into_iter().collect())
+            })
+            .await?;
         let none = HashSet::new();
         if let Some(document) = document {
             // A chunk never changes, so one that is in the index is up to date.
@@ -69,7 +67,7 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
 /// Adds the chunks of a document that are not in the index yet.
 async fn push(
     store: &Store,
-    index: &Arc<Index>,
+    index: Filling<'_>,
     document: &Document,
     held: &HashSet<SubjectId>,
 ) -> Result<(), ServiceError> {
@@ -82,11 +80,12 @@ async fn push(
     for page in wanted.chunks(PAGE) {
         let chunks = store.chunks().by_ids(page).await?;
         let document = document.clone();
-        changing(index, move |index| {
-            let docs = chunks.into_iter().map(|chunk| doc(&document, chunk));
-            docs.map(|doc| Change::Put(Box::new(doc))).try_for_each(|change| index.push(change))
-        })
-        .await?;
+        index
+            .change(move |index| {
+                let docs = chunks.into_iter().map(|chunk| doc(&document, chunk));
+                docs.map(|doc| Change::Put(Box::new(doc))).try_for_each(|change| index.push(change))
+            })
+            .await?;
     }
     Ok(())
 }

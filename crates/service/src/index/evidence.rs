@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -62,6 +62,24 @@ struct EvidenceIndex {
     is_due: AtomicBool,
     /// Hints do not wait for the index.
     is_growing: AtomicBool,
+    /// How many callers wait for it to be up to date.
+    waiting: AtomicUsize,
+}
+
+/// A caller that waits for an index, as long as this lives.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl EvidenceIndex {
@@ -78,7 +96,13 @@ impl EvidenceIndex {
             following: tokio::sync::Mutex::default(),
             is_due: AtomicBool::new(false),
             is_growing: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
         }
+    }
+
+    /// What changes the index.
+    fn filling<'a>(&'a self, index: &'a Arc<Index>) -> Filling<'a> {
+        Filling { index, waiting: &self.waiting }
     }
 
     async fn open(&self) -> Result<Arc<Index>, ServiceError> {
@@ -185,6 +209,7 @@ impl EvidenceIndexes {
     /// # Errors
     /// [`ServiceError::IndexBusy`] when it is not up to date in time; a failing store or index.
     pub(crate) async fn index(&self, of: Evidence, wait: Duration) -> Result<Arc<Index>, ServiceError> {
+        let _waiting = Waiting::begin(&self.evidence(of).waiting);
         let indexes = self.clone();
         let work = self.base.tasks.spawn("catching evidence up", async move { indexes.caught_up(of).await });
         match tokio::time::timeout(wait, work).await {
@@ -247,9 +272,10 @@ impl EvidenceIndexes {
     async fn fill_evidence(&self, of: Evidence, index: &Arc<Index>) -> Result<(), ServiceError> {
         // The position is read first: changes made meanwhile are read again from the log, which is harmless.
         let places = self.base.store.peers().all_ends().await?;
+        let filling = self.evidence(of).filling(index);
         match of {
-            Evidence::History => exchanges::fill(&self.base.store, index).await?,
-            Evidence::Documents => chunks::fill(&self.base.store, index).await?,
+            Evidence::History => exchanges::fill(&self.base.store, filling).await?,
+            Evidence::Documents => chunks::fill(&self.base.store, filling).await?,
         }
         index.belong(self.base.store.id());
         index.reach(self.base.store.writer(), 0);
@@ -261,15 +287,16 @@ impl EvidenceIndexes {
 
     /// Brings the index up to date with the log, and commits it.
     async fn follow_evidence(&self, of: Evidence, index: &Arc<Index>) -> Result<(), ServiceError> {
+        let filling = self.evidence(of).filling(index);
         let mut log = self.base.store.events().since(index.checkpoint().places, EVENTS).await?;
         while let Some(events) = log.next().await? {
             match of {
-                Evidence::History => exchanges::follow(&self.base.store, index, &events).await?,
-                Evidence::Documents => chunks::follow(&self.base.store, index, &events).await?,
+                Evidence::History => exchanges::follow(&self.base.store, filling, &events).await?,
+                Evidence::Documents => chunks::follow(&self.base.store, filling, &events).await?,
             }
             reach(index, &events);
         }
-        changing(index, Index::flush).await
+        filling.change(Index::flush).await
     }
 
     /// Queries an index that was just returned. If it turns out to be damaged, it is rebuilt.
@@ -367,14 +394,27 @@ impl EvidenceIndexes {
     }
 }
 
-/// Changes an index of evidence, beside no other such work.
-pub(super) async fn changing<T, F>(index: &Arc<Index>, change: F) -> Result<T, ServiceError>
-where
-    T: Send + 'static,
-    F: FnOnce(&Index) -> Result<T, LexicalError> + Send + 'static,
-{
-    let index = Arc::clone(index);
-    Ok(one_at_a_time("indexing evidence", move || change(&index)).await??)
+/// Changes an index of evidence.
+#[derive(Clone, Copy)]
+pub(super) struct Filling<'a> {
+    index: &'a Arc<Index>,
+    waiting: &'a AtomicUsize,
+}
+
+impl Filling<'_> {
+    /// Changes the index: at low priority and beside no other such work, unless a caller waits for it.
+    pub(super) async fn change<T, F>(self, change: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Index) -> Result<T, LexicalError> + Send + 'static,
+    {
+        const WORK: &str = "indexing evidence";
+        let index = Arc::clone(self.index);
+        let work = move || change(&index);
+        let is_awaited = self.waiting.load(Ordering::SeqCst) > 0;
+        let done = if is_awaited { on_a_thread(WORK, work).await } else { one_at_a_time(WORK, work).await };
+        Ok(done??)
+    }
 }
 
 /// Queries or changes an index on a thread for blocking work.
@@ -392,4 +432,26 @@ where
 /// quote a text.
 pub(super) fn broke_off(_: tokio::task::JoinError) -> ServiceError {
     LexicalError::Damaged("work on it ended with an internal error".to_owned()).into()
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_caller_waits_for_is_not_of_low_priority() {
+        let priority = || rustix::process::getpriority_process(None).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let evidence = EvidenceIndex::beside(&folder.path().join("index"), Evidence::History);
+        let index = evidence.open().await.unwrap();
+        let own = priority();
+        let of_change = async || evidence.filling(&index).change(move |_| Ok(priority())).await.unwrap();
+        assert!(own == 19 || of_change().await > own);
+        let waiting = Waiting::begin(&evidence.waiting);
+        assert_eq!(of_change().await, own);
+        drop(waiting);
+        assert!(own == 19 || of_change().await > own);
+        index.close().unwrap();
+    }
 }

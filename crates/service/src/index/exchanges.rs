@@ -1,17 +1,14 @@
 //! The index of exchanges: its entries, and how it follows the log.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{Evidence, evidence::changing};
+use super::{Evidence, evidence::Filling};
 use crate::ServiceError;
 use cerebro_core::domain::{
     Body, Event, EventKind, FullExchange, Kind, Origin, PastSession, Scope, SessionId, SubjectId, Taint,
     Timestamp, Validity,
 };
-use cerebro_search::lexical::{Change, Doc, Index};
+use cerebro_search::lexical::{Change, Doc};
 use cerebro_store::{PAGE, Store};
 
 /// The type of exchanges that are left out of searches unless somebody asks for them.
@@ -20,7 +17,7 @@ fn hidden_kind() -> Kind {
 }
 
 /// Fills a new index.
-pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), ServiceError> {
+pub(super) async fn fill(store: &Store, index: Filling<'_>) -> Result<(), ServiceError> {
     let mut pages = store.exchanges().walk();
     while let Some(page) = pages.next().await? {
         push(store, index, store.exchanges().with_texts(page).await?).await?;
@@ -29,7 +26,7 @@ pub(super) async fn fill(store: &Store, index: &Arc<Index>) -> Result<(), Servic
 }
 
 /// Applies events about history.
-pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) -> Result<(), ServiceError> {
+pub(super) async fn follow(store: &Store, index: Filling<'_>, events: &[Event]) -> Result<(), ServiceError> {
     let mut grown: BTreeMap<&SessionId, Timestamp> = BTreeMap::new();
     let mut shrunk: HashSet<&SessionId> = HashSet::new();
     for event in events {
@@ -59,17 +56,18 @@ pub(super) async fn follow(store: &Store, index: &Arc<Index>, events: &[Event]) 
         let kept: HashSet<SubjectId> =
             store.exchanges().ids(session).await?.into_iter().map(SubjectId::from).collect();
         let session = session.clone();
-        changing(index, move |index| {
-            let held = index.of_session(&session)?;
-            let gone = held.into_iter().filter(|id| !kept.contains(id));
-            gone.map(Change::Erase).try_for_each(|change| index.push(change))
-        })
-        .await?;
+        index
+            .change(move |index| {
+                let held = index.of_session(&session)?;
+                let gone = held.into_iter().filter(|id| !kept.contains(id));
+                gone.map(Change::Erase).try_for_each(|change| index.push(change))
+            })
+            .await?;
     }
     Ok(())
 }
 
-async fn push(store: &Store, index: &Arc<Index>, exchanges: Vec<FullExchange>) -> Result<(), ServiceError> {
+async fn push(store: &Store, index: Filling<'_>, exchanges: Vec<FullExchange>) -> Result<(), ServiceError> {
     let mut ids: Vec<SessionId> =
         exchanges.iter().map(|exchanges| exchanges.exchange.session.clone()).collect();
     ids.sort_unstable();
@@ -77,13 +75,14 @@ async fn push(store: &Store, index: &Arc<Index>, exchanges: Vec<FullExchange>) -
     let sessions = store.past_sessions().by_ids(&ids).await?;
     let sessions: HashMap<SessionId, PastSession> =
         sessions.into_iter().map(|session| (session.id.clone(), session)).collect();
-    changing(index, move |index| {
-        let docs = exchanges
-            .into_iter()
-            .filter_map(|exchanges| Some(document(sessions.get(&exchanges.exchange.session)?, exchanges)));
-        docs.map(|doc| Change::Put(Box::new(doc))).try_for_each(|change| index.push(change))
-    })
-    .await
+    index
+        .change(move |index| {
+            let docs = exchanges.into_iter().filter_map(|exchanges| {
+                Some(document(sessions.get(&exchanges.exchange.session)?, exchanges))
+            });
+            docs.map(|doc| Change::Put(Box::new(doc))).try_for_each(|change| index.push(change))
+        })
+        .await
 }
 
 /// The index's entry for an exchange.

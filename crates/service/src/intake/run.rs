@@ -58,8 +58,10 @@ impl Intake {
                     }
                     named.push((known, path));
                 }
-                // A session that begins has no file yet. An agent without its database may have files instead.
-                Some(None) => lock(&self.state.wanted).scan |= !session.is_empty(),
+                // A session that begins has no file yet.
+                Some(None) if session.is_empty() || !self.is_kept() => {}
+                // An agent without its database may have files instead.
+                Some(None) => lock(&self.state.wanted).scan = true,
                 None => named.push((Err("its folder does not answer".to_owned()), path)),
             }
         }

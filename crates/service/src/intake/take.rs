@@ -177,7 +177,7 @@ impl<'a> SourceProgress<'a> {
     }
 }
 
-/// Runs work that reads files on a thread for it.
+/// Runs work that reads files on a thread of low priority.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Trouble> {

@@ -226,17 +226,16 @@ impl Database {
     fn composers(&self, only: Option<&str>) -> Result<Vec<Head>, Fault> {
         let query = "SELECT key, length(value), CASE WHEN json_valid(CAST(value AS TEXT)) \
                      THEN json_extract(CAST(value AS TEXT), '$.lastUpdatedAt') END \
-                     FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' LIMIT ?1";
+                     FROM cursorDiskKV WHERE key >= ?1 AND key <= ?2 LIMIT ?3";
+        let first = format!("composerData:{}", only.unwrap_or_default());
+        let last = only.map_or("composerData;", |_| first.as_str());
         let mut statement = self.connection.prepare(query)?;
-        let mut rows = statement.query([i64::try_from(SESSIONS_MAX).unwrap_or(i64::MAX)])?;
+        let mut rows = statement.query((&first, last, i64::try_from(SESSIONS_MAX).unwrap_or(i64::MAX)))?;
         let mut heads = Vec::new();
         while let Some(row) = rows.next()? {
             let (key, length): (String, Option<i64>) = (row.get(0)?, row.get(1)?);
             let updated: Option<i64> = row.get(2).unwrap_or_default();
             let Some(id) = key.strip_prefix("composerData:").filter(|id| !id.is_empty()) else { continue };
-            if only.is_some_and(|only| only != id) {
-                continue;
-            }
             heads.push(Head {
                 id: id.to_owned(),
                 watermark: format!(
@@ -572,6 +571,23 @@ mod tests {
             assert!(database.size_of(&all[1]).unwrap() > 0);
         }
         assert!(database.heads(Some("u")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn one_session_of_cursors_ide_is_found_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("state.vscdb");
+        let rows = "
+            CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+            INSERT INTO cursorDiskKV VALUES ('composerData:c1', '{\"lastUpdatedAt\":1}');
+            INSERT INTO cursorDiskKV VALUES ('composerData:c11', '{}'), ('composerData;', '{}');";
+        Connection::open(&path).unwrap().execute_batch(rows).unwrap();
+        let database = Database::open(&path).unwrap();
+        let all = database.heads(None).unwrap();
+        let ids: Vec<&str> = all.iter().map(|head| head.id.as_str()).collect();
+        assert_eq!(ids, ["c1", "c11"]);
+        assert_eq!(database.heads(Some("c1")).unwrap(), all[..1]);
+        assert!(database.heads(Some("c")).unwrap().is_empty());
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn activity_of_a_session_keeps_all_that_it_holds() {
         // It works on, elsewhere.
         TestClock::<12>::advance(Duration::from_secs(20 * 60));
         append(&service, "s1", vec![prompt("go on")]).await;
-        until("the lease is renewed", async || ends().await > before).await;
+        until("the lease to be renewed", async || ends().await > before).await;
         TestClock::<12>::advance(Duration::from_secs(20 * 60));
         assert!(!service.journal.hold(&other, &id, false).await.unwrap().held);
         // That its agent is gone keeps nothing.
@@ -105,7 +105,7 @@ fn nobody_waits_long_to_begin_fork_hold_or_announce() {
         drop(wedged);
         TestClock::<13>::advance(Duration::from_secs(61));
         // What was waited for in vain came about: to ask again is to renew it.
-        until("the lease is there", async || {
+        until("the lease", async || {
             service.base.store.works().by_id(&id).await.unwrap().unwrap().work.fence == 1
         })
         .await;

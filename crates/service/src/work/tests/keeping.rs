@@ -113,11 +113,11 @@ fn what_is_over_its_time_goes_by_the_clock_also_where_no_process_lasts_a_day() {
         TestClock::<14>::advance(2 * DAY);
         let service = open_with(folder, TestClock::<14>::now, settings()).await;
         let is_purged = async || service.journal.show(&me, &id).await.unwrap().state.purged == 3;
-        until("the texts go", is_purged).await;
+        until("the texts to go", is_purged).await;
         service.close().await.unwrap();
         TestClock::<14>::advance(2 * DAY);
         let service = open_with(folder, TestClock::<14>::now, settings()).await;
-        until("the work goes", async || service.journal.show(&me, &id).await.is_err()).await;
+        until("the work to go", async || service.journal.show(&me, &id).await.is_err()).await;
         assert_eq!(service.journal.verify(&[]).await.unwrap().findings, []);
         service.close().await.unwrap();
     });
@@ -165,7 +165,7 @@ fn what_could_not_be_written_is_recorded_as_a_gap_also_by_the_next_process() {
             let found = service.journal.of_session(&actor(session)).await.unwrap();
             found.map_or(0, |(_, state)| state.gaps.events)
         };
-        until("the gap is told", async || gaps("s1").await == 2).await;
+        until("the gap to be told", async || gaps("s1").await == 2).await;
         assert_eq!(gaps("s2").await, 0);
         append(&service, "s2", vec![prompt("here I am")]).await;
         assert_eq!((gaps("s2").await, service.journal.report().missed), (1, 0));

@@ -391,7 +391,7 @@ impl StateMachineTest for Journal {
                     .holder
                     .map(|(agent, until)| Lease { holder: AGENTS[agent].to_owned(), until: minute(until) });
                 let held = async || service.journal.show(&reader, id).await.unwrap().work.lease == lease;
-                until("the leases are as they should be", held).await;
+                until("the leases to be as they should", held).await;
                 check(&service, &reader, id, expected, now).await;
             }
         });
@@ -436,7 +436,7 @@ async fn check(service: &Service, reader: &Actor, id: &WorkId, expected: &Expect
         let held_by = work.holder(now).filter(|holder| *holder != AGENTS[0]).map(str::to_owned);
         given.text == hint(&work, &state, &World { head, held_by, ..world }, limits::HINT_BYTES)
     };
-    until("the hint is that of the events", is_current).await;
+    until("the hint to be that of the events", is_current).await;
 }
 
 prop_state_machine! {
