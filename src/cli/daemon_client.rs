@@ -221,6 +221,8 @@ mod tests {
             .with("e", Vec::<String>::new())
             .with("f", vec![String::new()])
             .with("g", Some(0));
+        let object = json!({ "a": "text", "b": null, "c": false, "d": true, "e": [], "f": [""], "g": 0 });
+        assert_eq!(Request::new(Operation::List).given(object), request);
         assert_eq!(Value::Object(request.arguments), json!({ "a": "text", "d": true, "f": [""], "g": 0 }));
     }
 

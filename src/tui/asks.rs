@@ -95,6 +95,11 @@ impl Asks {
         self.flying.contains_key(&slot)
     }
 
+    /// Whether a request of this slot with these arguments is unanswered.
+    pub fn is_asking(&self, slot: Slot, arguments: &Value) -> bool {
+        self.flying.get(&slot).is_some_and(|flying| flying.ask.arguments == *arguments)
+    }
+
     /// Whether a request for which a person waits is unanswered.
     pub fn is_any_waiting(&self) -> bool {
         self.flying.keys().any(|slot| *slot != Slot::Live)

@@ -172,25 +172,26 @@ pub fn open(state: &mut State, id: String) {
         state.sessions.cursor.at = at;
     }
     state.sessions.focus = Focus::Session;
-    ask_detail(state, &id);
+    ask_detail(state, &id, 0);
     if state.sessions.rows.is_empty() {
         refresh(state);
     }
 }
 
-fn ask_detail(state: &mut State, id: &str) {
-    match state.sessions.source {
-        Source::Transcripts => ask_exchanges(state, id, 0),
-        Source::Memory => {
-            let question = json!({ "session_id": id, "limit": ENTRIES_MAX });
-            state.asks.ask(Slot::SessionDetail, Operation::Story, question);
-        }
-    }
+fn ask_detail(state: &mut State, id: &str, from: u64) {
+    let (operation, question) = detail_question(state.sessions.source, id, from);
+    state.asks.ask(Slot::SessionDetail, operation, question);
 }
 
-fn ask_exchanges(state: &mut State, id: &str, from: u64) {
-    let question = json!({ "session": id, "from": from, "limit": EXCHANGES_PAGE });
-    state.asks.ask(Slot::SessionDetail, Operation::HistorySession, question);
+/// The question for one session; for a past one, for its exchanges from a number on.
+fn detail_question(source: Source, id: &str, from: u64) -> (Operation, Value) {
+    match source {
+        Source::Transcripts => {
+            let question = json!({ "session": id, "from": from, "limit": EXCHANGES_PAGE });
+            (Operation::HistorySession, question)
+        }
+        Source::Memory => (Operation::Story, json!({ "session_id": id, "limit": ENTRIES_MAX })),
+    }
 }
 
 /// Requests earlier sessions when the cursor is near the end of the held ones.
@@ -206,15 +207,18 @@ fn want_more(state: &mut State) {
     }
 }
 
-/// Requests the chosen session, one at a time. One that was opened does not wait for one that the cursor passed.
+/// Requests the chosen session, one at a time. One that was opened does not wait for one that the cursor passed, and is
+/// not requested twice.
 fn want_detail(state: &mut State) {
     let sessions = &state.sessions;
-    if sessions.focus == Focus::List && state.asks.is_waiting(Slot::SessionDetail) {
-        return;
-    }
     let Some(id) = sessions.rows.get(sessions.cursor.at).map(|session| session.id.clone()) else { return };
-    if sessions.detail.as_ref().is_none_or(|detail| detail.session.id != id) {
-        ask_detail(state, &id);
+    let (_, question) = detail_question(sessions.source, &id, 0);
+    let is_waiting = match sessions.focus {
+        Focus::List => state.asks.is_waiting(Slot::SessionDetail),
+        Focus::Session => state.asks.is_asking(Slot::SessionDetail, &question),
+    };
+    if !is_waiting && sessions.detail.as_ref().is_none_or(|detail| detail.session.id != id) {
+        ask_detail(state, &id, 0);
     }
 }
 
@@ -418,7 +422,7 @@ fn want_exchanges(state: &mut State) {
     let is_waiting = state.asks.is_waiting(Slot::SessionDetail);
     if state.sessions.source == Source::Transcripts && near_end && detail.has_room() && !is_waiting {
         let (id, next) = (detail.session.id.clone(), detail.next());
-        ask_exchanges(state, &id, next);
+        ask_detail(state, &id, next);
     }
 }
 
@@ -489,18 +493,36 @@ mod tests {
         History { one: None, from: Some(from as u64), sessions }
     }
 
-    #[test]
-    fn a_session_that_is_opened_does_not_wait_for_one_that_was_passed() {
+    /// Three past sessions, of which the first is being read.
+    fn past_sessions() -> State {
         let mut state =
             State::new(Theme { colour: false }, jiff::tz::TimeZone::UTC, Timestamp::UNIX_EPOCH, None);
         state.asks.connect();
         state.sessions.source = Source::Transcripts;
         take_history(&mut state, &page(0, 3));
+        state
+    }
+
+    /// The past sessions that were requested.
+    fn asked(state: &mut State) -> Vec<Value> {
+        let asked = state.asks.take().into_iter().filter(|ask| ask.slot == Slot::SessionDetail);
+        asked.map(|ask| ask.arguments["session"].clone()).collect()
+    }
+
+    #[test]
+    fn a_session_that_is_opened_does_not_wait_for_one_that_was_passed() {
+        let mut state = past_sessions();
         for code in [KeyCode::Down, KeyCode::Down, KeyCode::Enter] {
             key(&mut state, KeyEvent::new(code, KeyModifiers::NONE));
         }
-        let asked = state.asks.take().into_iter().filter(|ask| ask.slot == Slot::SessionDetail);
-        assert_eq!(asked.map(|ask| ask.arguments["session"].clone()).collect::<Vec<_>>(), ["s0", "s2"]);
+        assert_eq!(asked(&mut state), ["s0", "s2"]);
+    }
+
+    #[test]
+    fn a_session_that_is_opened_while_it_is_read_is_not_requested_again() {
+        let mut state = past_sessions();
+        key(&mut state, KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
+        assert_eq!(asked(&mut state), ["s0"]);
     }
 
     #[test]
