@@ -83,6 +83,7 @@ const PASSWORDS: &[&str] = &[
     "mysql -u bob -p'VALUE;x' app",
     "htpasswd -cb .htpasswd bob VALUE",
     "htpasswd -nbB bob VALUE",
+    "htpasswd -Bbn bob VALUE > auth/htpasswd",
     "openssl enc -aes-256-cbc -k VALUE",
     "unzip -P VALUE a.zip",
     "az login --service-principal -u a -p VALUE --tenant t",
@@ -311,6 +312,9 @@ fn what_only_looks_like_such_a_place_stays() {
         "| a password\n|---\n| field2 |\n",
         "with password field2",
         "openssl enc -k",
+        "openssl req -x509 -newkey rsa:4096 -keyout key.pem -out cert.pem",
+        "htpasswd -cB passwords.txt alice7",
+        "Call htpasswd -b to add a user to the file quickly",
         "htpasswd -b file user password",
         "the login('bob', 'page2') call",
     ] {
