@@ -37,7 +37,12 @@ const QUALIFIERS: &[&str] = &[" API", " api", " d'API", " secrète", " secrete",
 /// Names of a user's name and password together: `credentials: bob / …`.
 const PAIRS: &[&str] = &["login", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales"];
 /// The words of a statement that sets a password.
-const STATEMENT: &[&str] = &["user", "role", "login", "grant", "alter", "create"];
+const STATEMENT: &[&str] = &["user", "role", "login"];
+/// The words with which such a statement begins.
+const STATEMENT_VERBS: &[&str] = &["grant", "alter", "create"];
+/// The words before a name whose value `to` introduces: `set the password to x`, but not `convert the password to base64`.
+const SETS: &[&str] =
+    &["set", "sets", "setting", "change", "changes", "changed", "reset", "update", "updated", "rotated"];
 
 /// The secrets whose name is at this anchor, their kind, and where the next name may begin.
 pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, &'static str, usize) {
@@ -150,11 +155,7 @@ impl<'a> Name<'a> {
             return Some((value, Form::Quoted));
         }
         if cursor.element() {
-            let value = cursor.run(&['<', '\n']);
-            // `<password>x</password>`, `<property name="password">x</property>`.
-            let is_element = (closed || self.before().ends_with('<') || self.before().ends_with("<key>"))
-                && self.text[value.end..].starts_with("</");
-            return is_element.then_some((value, Form::Data));
+            return self.content(&cursor, closed);
         }
         if !closed && cursor.eat("(") {
             return self.argument(&cursor);
@@ -183,6 +184,10 @@ impl<'a> Name<'a> {
         if let Some(value) = self.value_of_pair_of_names(&cursor, sign) {
             return Some((value, Form::Pair));
         }
+        // What gets its value by `<-` is a variable.
+        if sign == "<-" {
+            return None;
+        }
         if sign == ":"
             && let Some((value, is_block)) = cursor.next_line()
         {
@@ -202,6 +207,18 @@ impl<'a> Name<'a> {
         Some(self.bare(&cursor, sign, tight))
     }
 
+    /// `<password>x</password>`, `<property name="password">x</property>`, but not `<label for="password">x</label>`.
+    fn content(&self, cursor: &Cursor<'a>, closed: bool) -> Option<(Range<usize>, Form)> {
+        let value = cursor.run(&['<', '\n']);
+        let before = self.before();
+        let is_attribute = || {
+            let before = before.trim_end_matches(|c| is_part(c) || c == '.').trim_end_matches(QUOTES);
+            ["name=", "key="].iter().any(|name| before.trim_end_matches('\\').ends_with(name))
+        };
+        let is_element = closed && is_attribute() || before.ends_with('<') || before.ends_with("<key>");
+        (is_element && self.text[value.end..].starts_with("</")).then_some((value, Form::Data))
+    }
+
     /// `auth('bob', 'x')`, `.password("x")`, `set_password("x")`.
     fn argument(&self, cursor: &Cursor<'a>) -> Option<(Range<usize>, Form)> {
         let is_pair = ["auth", "credential", "credentials"].iter().any(|name| self.is(name));
@@ -209,9 +226,9 @@ impl<'a> Name<'a> {
             return Some((value, Form::Pair));
         }
         let name = &self.text[self.range.clone()];
-        // `PASSWORD('x')` is a function of MySQL.
+        // `PASSWORD('x')` is a function of MySQL; `PASSWORD("x")` may be one of the values of a type.
         let sets = self.before().ends_with('.')
-            || name == "PASSWORD"
+            || name == "PASSWORD" && cursor.rest().starts_with('\'')
             || ["set", "with"].iter().any(|verb| name.starts_with(verb));
         if sets { cursor.quoted().map(|value| (value, Form::Quoted)) } else { None }
     }
@@ -310,11 +327,12 @@ impl<'a> Name<'a> {
         let rest = behind.rest();
         let gap = rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
         behind.at += gap.min(2 * BLANKS_MAX);
-        if has_comma {
-            return behind.quoted();
-        }
-        let is_item = rest[..gap].contains('\n') && behind.eat("- ");
-        is_item.then(|| behind.quoted().unwrap_or_else(|| behind.run(&[' ', '\n', '\r'])))
+        let is_item = !has_comma && rest[..gap].contains('\n') && behind.eat("- ");
+        // The next item may be a sentence or another flag.
+        let is_word = |value: &Range<usize>| is_item && !self.text[value.clone()].contains(' ');
+        let quoted = behind.quoted().filter(|_| has_comma || is_item);
+        let value = quoted.or_else(|| Some(behind.run(&['\n', '\r'])).filter(is_word))?;
+        (!self.text[value.clone()].starts_with('-')).then_some(value)
     }
 
     /// `define('DB_PASSWORD', 'x')`, `.put("password", "x")`, a pair of a list.
@@ -342,20 +360,22 @@ impl<'a> Name<'a> {
         let verb = line.split_whitespace().next_back().unwrap_or_default();
         let sets =
             ["WITH", "ENCRYPTED", "SET", "BY", "USER"].iter().any(|word| verb.eq_ignore_ascii_case(word));
-        let is_statement = |line: &str| {
-            line.split_whitespace().any(|word| STATEMENT.iter().any(|known| known.eq_ignore_ascii_case(word)))
+        let has = |words: &[&str]| {
+            line.split_whitespace().any(|word| words.iter().any(|known| known.eq_ignore_ascii_case(word)))
         };
-        if !((sets && !says_by) || is_statement(line)) {
-            return None;
-        }
         if is_quoted {
-            return cursor.quoted().map(|value| (value, Form::Quoted));
+            let is_statement = (sets && !says_by) || has(STATEMENT) || has(STATEMENT_VERBS);
+            return if is_statement { cursor.quoted().map(|value| (value, Form::Quoted)) } else { None };
         }
-        Some((cursor.run(&[' ', '\t', '\n', '\r', ';']), Form::Prose))
+        // In a sentence, a user is identified by something as well.
+        has(STATEMENT_VERBS).then(|| (cursor.run(&[' ', '\t', '\n', '\r', ';']), Form::Prose))
     }
 
     /// `password is x`, `the password for staging is x`, `with the password x`.
     fn value_of_sentence(&self, line: &str, mut cursor: Cursor<'a>) -> Option<(Range<usize>, Form)> {
+        if self.is("identified by") {
+            return None;
+        }
         let mut says = false;
         if OF.iter().any(|word| cursor.rest().starts_with(word)) {
             let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(OBJECT_BYTES_MAX)];
@@ -370,8 +390,8 @@ impl<'a> Name<'a> {
             };
             let colon = rest.find(": ").filter(|colon| verb.is_none() || !is_word(colon));
             let found = verb.into_iter().chain(colon).min();
-            // `set the password to x`.
-            says = found.is_none() && rest.starts_with("to ");
+            let sets = |word: &str| SETS.iter().any(|known| known.eq_ignore_ascii_case(word));
+            says = found.is_none() && rest.starts_with("to ") && line.split_whitespace().any(sets);
             cursor.at += if says { "to ".len() } else { found? };
         }
         says |= cursor.eat(": ") || VERBS.iter().any(|word| cursor.eat(word));
@@ -474,7 +494,8 @@ impl<'a> Name<'a> {
         let line = cursor.run(&[' ', '\t', '\n', '\r']);
         let behind = self.text[line.end..].trim_start_matches([' ', '\t']);
         let ends_line = behind.is_empty() || behind.starts_with(['\n', '\r', '#']);
-        let is_line = self.starts_line() && ends_line;
+        // `PASS: test12` is the result of a test.
+        let is_line = self.starts_line() && ends_line && !(name == "PASS" && sign == ":");
         let begins_form = assigned
             && self.text[line.clone()].split('&').nth(1).is_some_and(|next| {
                 next.split_once('=').is_some_and(|(name, _)| name.chars().all(is_part) && !name.is_empty())
