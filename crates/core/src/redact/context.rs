@@ -53,7 +53,7 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, &
     }
     let line = || name.line_start();
     let is_kind = text[name.range.clone()] == *"Secret"
-        && text[line()..name.range.start].trim_start_matches([' ', '-']) == "kind: ";
+        && text[line()..name.range.start].trim_start_matches(' ').trim_start_matches("- ") == "kind: ";
     let below =
         if is_kind { column::data(text, line()) } else { column::below(text, &name.range, || name.read()) };
     let kind = if below.is_empty() { None } else { name.read().map(Named::kind) };

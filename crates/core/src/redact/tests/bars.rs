@@ -412,6 +412,10 @@ fn the_longest_memory_is_redacted_within_5_ms() {
         "pw,a\n",
         "a,pw\n\n",
         "kind: Secret\n",
+        "-kind: Secret\n",
+        "password\n---\n",
+        "pw  pw  ",
+        "live_a1-",
         "{SHA",
     ] {
         let best = time(&piece.repeat(256 * 1024 / piece.len()));
