@@ -1,6 +1,6 @@
 //! Passwords in the arguments of programs whose flags do not say so by name: `curl -u user:password`.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use super::{
     cookie,
@@ -98,7 +98,7 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
             continue;
         };
         let value = match takes {
-            Takes::Last => last_argument(text, &mut words),
+            Takes::Last => last_argument(text, given, &mut words),
             _ if given.starts_with(flag) && given.len() > flag.len() => {
                 Some(joined(text, word.start + flag.len()..word.end))
             }
@@ -126,14 +126,16 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
     (found, words.at)
 }
 
-/// Fewest and most words behind a flag of which the last is a password. More are those of a sentence.
-const ARGUMENTS: RangeInclusive<usize> = 2..=5;
+/// Most words behind a flag of which the last is a password. More are those of a sentence.
+const ARGUMENTS_MAX: usize = 5;
 
-/// The last word of a command, without where its output goes.
-fn last_argument(text: &str, words: &mut Words<'_>) -> Option<Range<usize>> {
+/// The last word of a command, without where its output goes: the password after a file, unless `-n` is given, and a user. After
+/// its redaction, the user is the last.
+fn last_argument(text: &str, flags: &str, words: &mut Words<'_>) -> Option<Range<usize>> {
     let arguments = words.take_while(|word| !text[word.clone()].starts_with('>'));
     let mut arguments: Vec<Range<usize>> = arguments.collect();
-    if ARGUMENTS.contains(&arguments.len()) { arguments.pop() } else { None }
+    let least = if flags.contains('n') { 2 } else { 3 };
+    if (least..=ARGUMENTS_MAX).contains(&arguments.len()) { arguments.pop() } else { None }
 }
 
 /// What reads a password from its standard input.

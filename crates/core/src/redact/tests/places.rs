@@ -150,6 +150,13 @@ fn almost_all_secrets_in_places_of_their_own_are_redacted() {
 }
 
 #[test]
+fn a_user_whose_password_was_redacted_stays() {
+    for text in ["htpasswd -cb file alice hunter2x", "htpasswd -nb alice hunter2x > file"] {
+        assert_eq!(redact(text).text, text.replace("hunter2x", "[REDACTED:password]"));
+    }
+}
+
+#[test]
 fn hashes_of_passwords_are_redacted() {
     for hash in [
         format!("$2b$12${}", &letters(60)[..53]),
