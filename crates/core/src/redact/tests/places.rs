@@ -325,6 +325,8 @@ fn what_only_looks_like_such_a_place_stays() {
         "- --password\n- --username\n",
         "- --password\n- Added in the second version\n",
         "a user is identified by email2name",
+        "Login { password: getUserIdByName, port: 1 }",
+        "authToken = getUserIdByGroupIdFromDb",
         "it converts the password to UTF-16LE",
         "migrate auth to oauth2proxy",
         "PASS: test12",
