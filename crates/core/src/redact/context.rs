@@ -11,7 +11,7 @@ use super::{
 
 /// What a sentence says between a name and its verb: `the password for the staging database is …`, `password for x: …`.
 const OBJECT_BYTES_MAX: usize = 48;
-/// The block of a variable in HCL that is searched for its default.
+/// The block of a variable in HCL that is searched for its default, and that of a property in C#.
 const BLOCK_BYTES_MAX: usize = 256;
 /// A word of so many letters and digits directly behind a name is no word of the sentence.
 const LONG_BYTES_MIN: usize = 20;
@@ -308,7 +308,8 @@ impl<'a> Name<'a> {
         }
         // `public string Password { get; set; } = "x"`.
         if cursor.rest().starts_with("{ get;") {
-            cursor.at += cursor.rest().find('}').map_or(0, |end| end + 1);
+            let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(BLOCK_BYTES_MAX)];
+            cursor.at += rest.find('}').map_or(0, |end| end + 1);
         }
         let declares = matches!(line.split_whitespace().next(), Some("var" | "const" | "public" | "Dim"));
         if declares && let Some(value) = cursor.behind_type() {
