@@ -481,6 +481,14 @@ impl<'a> Name<'a> {
         let before = self.before();
         let assigned = tight && sign == "=";
         let ends = [' ', '\t', '\n', '\r', '"', '\'', '`', '<', '>', ';', ',', ')', '}', ']', '&', '|'];
+        // `PASS: TestSessionID` and `PASS: basic12` are results of tests.
+        if name == "PASS" && sign == ":" {
+            let value = cursor.run(&ends);
+            let word = &self.text[value.clone()];
+            let is_test = word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("test"));
+            let is_value = !is_test && is_drawn_word(word);
+            return (if is_value { value } else { value.start..value.start }, Form::Prose);
+        }
         if assigned && before.ends_with(['?', '&']) {
             return (
                 cursor.run(&[' ', '\t', '\n', '\r', '"', '\'', '`', '<', '>', '&', '#', ')', ']', ';']),
@@ -495,8 +503,7 @@ impl<'a> Name<'a> {
         let line = cursor.run(&[' ', '\t', '\n', '\r']);
         let behind = self.text[line.end..].trim_start_matches([' ', '\t']);
         let ends_line = behind.is_empty() || behind.starts_with(['\n', '\r', '#']);
-        // `PASS: test12` is the result of a test.
-        let is_line = self.starts_line() && ends_line && !(name == "PASS" && sign == ":");
+        let is_line = self.starts_line() && ends_line;
         let begins_form = assigned
             && self.text[line.clone()].split('&').nth(1).is_some_and(|next| {
                 next.split_once('=').is_some_and(|(name, _)| name.chars().all(is_part) && !name.is_empty())

@@ -180,8 +180,9 @@ fn is_code(value: &str, form: Form) -> bool {
         return true;
     }
     if let Some(at) = value.find(signs) {
-        // `get(x)`, `list[0]`, `a=b`, but not `V2b=+C3=SP`.
-        let is_name = at > 0 && value[..at].chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
+        // `get(x)`, `*get(x)`, `list[0]`, `a=b`, but not `V2b=+C3=SP`.
+        let name = value[..at].trim_start_matches(['&', '*', '-', '!']);
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
         let opens = value[at..].starts_with(['(', '[', '{', '<']);
         return is_name && opens || value.split(|c: char| !c.is_alphanumeric()).all(is_wordy);
     }
