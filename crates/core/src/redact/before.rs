@@ -35,7 +35,11 @@ impl Before {
             Self::NoWord => (!last.is_some_and(u8::is_ascii_alphanumeric)).then_some(at),
             Self::NoBase64 | Self::NoBase64OncePerRun => {
                 let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-                (!last.is_some_and(is_base64) || ends_a_path(&text[..at])).then_some(at)
+                // The `+` of a diff is no base64.
+                let is_added = || {
+                    text[..at].strip_suffix('+').is_some_and(|head| head.is_empty() || head.ends_with('\n'))
+                };
+                (!last.is_some_and(is_base64) || is_added() || ends_a_path(&text[..at])).then_some(at)
             }
             Self::LinesOfBase64 => lines_of_base64(text, at),
             Self::Run { of, least, most, whole } => {
@@ -49,13 +53,23 @@ impl Before {
     }
 }
 
-/// Whether a text ends with a line end or a tab that is written as an escape, or with a sign as an address writes it: their
-/// letters belong to no word.
+/// The longest numbers of a terminal's colour, in bytes: `38;2;255;255;255`.
+const COLOUR_BYTES_MAX: usize = 16;
+
+/// Whether a text ends with a line end or a tab that is written as an escape, with a sign as an address (`%3D`) or JSON
+/// (`\u003d`) writes it, or with a colour of a terminal (`ESC[32m`): their letters belong to no word.
 fn ends_with_escape(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let is_percent = |end: &[u8]| end[0] == b'%' && end[1..].iter().all(u8::is_ascii_hexdigit);
+    let is_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+    let is_colour = |head: &[u8]| {
+        let count =
+            head.iter().rev().take(COLOUR_BYTES_MAX).take_while(|b| matches!(b, b'0'..=b'9' | b';')).count();
+        head[..head.len() - count].ends_with(b"[")
+    };
     [r"\n", r"\r", r"\t"].iter().any(|escape| text.ends_with(escape))
-        || bytes.last_chunk::<3>().is_some_and(|end| is_percent(end))
+        || bytes.last_chunk::<3>().is_some_and(|end| end[0] == b'%' && is_hex(&end[1..]))
+        || bytes.last_chunk::<6>().is_some_and(|end| end.starts_with(br"\u") && is_hex(&end[2..]))
+        || bytes.strip_suffix(b"m").is_some_and(is_colour)
 }
 
 /// Most bytes before an anchor that are read to distinguish a path from base64.

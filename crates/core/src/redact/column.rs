@@ -104,11 +104,16 @@ fn aligned(text: &str, name: &Range<usize>) -> Option<(usize, Cells)> {
     let line = line_around(text, name)?;
     let border =
         lines(text, line.end..text.len()).nth(1).filter(|border| is_border(&text[border.clone()]))?;
-    let mut dashes = text[border.clone()].split(' ').map(|run| range_of(text, run));
+    let mut dashes = text[border.clone()].split(' ').take(HEADINGS_MAX).map(|run| range_of(text, run));
     let column = dashes.find_map(|run| {
         let column = run.start - border.start..run.end - border.start;
         (column.start < name.end - line.start && name.start - line.start < column.end).then_some(column)
     })?;
+    // A name is the end of its heading, so no two read the same rows.
+    let rest = text.get(name.end..line.end.min(line.start + column.end)).unwrap_or_default();
+    if !rest.trim().is_empty() {
+        return None;
+    }
     let only = text[border.clone()].trim().len() == column.len();
     Some((border.end, Cells::Aligned { column, only }))
 }

@@ -19,8 +19,10 @@ enum Takes {
     After(char),
     /// `-b 'name=value; …'`: the values of cookies.
     Cookie,
-    /// `-b file user password`: the last word of the command.
+    /// `-b file user password`: the last word of the command. Other flags may follow in the same word.
     Last,
+    /// Only `-k password`: `-key` is another flag.
+    Apart,
 }
 
 /// Literals, one of which occurs in every command of the table.
@@ -33,7 +35,7 @@ type Flags = &'static [(&'static str, Takes)];
 
 /// The flags of a program, by the name under which it is called.
 fn flags(program: &str) -> Option<Flags> {
-    use Takes::{After, Cookie, Joined, Last, Password};
+    use Takes::{After, Apart, Cookie, Joined, Last, Password};
     Some(match program {
         "curl" => &[
             ("-u", After(':')),
@@ -53,8 +55,8 @@ fn flags(program: &str) -> Option<Flags> {
         "ldapsearch" | "ldapadd" | "ldapmodify" | "ldapwhoami" | "ldapdelete" => &[("-w", Password)],
         "sqlcmd" | "zip" | "unzip" => &[("-P", Password)],
         "7z" | "7za" => &[("-p", Joined)],
-        "htpasswd" => &[("-b", Last), ("-B", Last)],
-        "openssl" => &[("-k", Password)],
+        "htpasswd" => &[("-b", Last)],
+        "openssl" => &[("-k", Apart)],
         "smbclient" => &[("-U", After('%')), ("--user", After('%'))],
         "echo" | "printf" => &[],
         _ => return None,
@@ -96,7 +98,7 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
             continue;
         };
         let value = match takes {
-            Takes::Last => words.by_ref().last(),
+            Takes::Last => last_argument(text, given, &mut words),
             _ if given.starts_with(flag) && given.len() > flag.len() => {
                 Some(joined(text, word.start + flag.len()..word.end))
             }
@@ -124,6 +126,18 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
     (found, words.at)
 }
 
+/// Most words behind a flag of which the last is a password. More are those of a sentence.
+const ARGUMENTS_MAX: usize = 5;
+
+/// The last word of a command, without where its output goes: the password after a file, unless `-n` is given, and a user. After
+/// its redaction, the user is the last.
+fn last_argument(text: &str, flags: &str, words: &mut Words<'_>) -> Option<Range<usize>> {
+    let arguments = words.take_while(|word| !text[word.clone()].starts_with('>'));
+    let mut arguments: Vec<Range<usize>> = arguments.collect();
+    let least = if flags.contains('n') { 2 } else { 3 };
+    if (least..=ARGUMENTS_MAX).contains(&arguments.len()) { arguments.pop() } else { None }
+}
+
 /// What reads a password from its standard input.
 const READERS: &[&str] = &["sudo -S", "sudo --stdin", "--password-stdin", "passwd --stdin", "chpasswd"];
 
@@ -142,14 +156,20 @@ fn piped(text: &str, mut words: Words<'_>) -> Option<Range<usize>> {
 }
 
 /// Whether this word is the flag, alone or with its value; a long flag and its value are joined by `=` only. A flag of a
-/// user and a password, or of words after it, may be the last of several: `-su`.
+/// user and a password may be the last of several, `-su`, and one of words after it any of them, `-nbB`.
 fn is_given(word: &str, flag: &str, takes: Takes) -> bool {
-    let is_last = matches!(takes, Takes::After(_) | Takes::Last)
-        && flag.len() == 2
-        && (3..6).contains(&word.len())
-        && word.ends_with(&flag[1..])
-        && word.strip_prefix('-').is_some_and(|flags| flags.bytes().all(|b| b.is_ascii_alphabetic()));
-    is_last
+    let is_letters = |flags: &str| flags.bytes().all(|b| b.is_ascii_alphabetic());
+    let is_several =
+        flag.len() == 2 && (3..6).contains(&word.len()) && word.strip_prefix('-').is_some_and(is_letters);
+    let is_one = match takes {
+        Takes::After(_) => is_several && word.ends_with(&flag[1..]),
+        Takes::Last => is_several && word.contains(&flag[1..]),
+        _ => false,
+    };
+    if takes == Takes::Apart || takes == Takes::Last {
+        return is_one || word == flag;
+    }
+    is_one
         || word
             .strip_prefix(flag)
             .is_some_and(|rest| rest.is_empty() || !flag.starts_with("--") || rest.starts_with('='))

@@ -11,7 +11,7 @@ use super::{
 
 /// What a sentence says between a name and its verb: `the password for the staging database is …`, `password for x: …`.
 const OBJECT_BYTES_MAX: usize = 48;
-/// The block of a variable in HCL that is searched for its default.
+/// The block of a variable in HCL that is searched for its default, and that of a property in C#.
 const BLOCK_BYTES_MAX: usize = 256;
 /// A word of so many letters and digits directly behind a name is no word of the sentence.
 const LONG_BYTES_MIN: usize = 20;
@@ -37,7 +37,12 @@ const QUALIFIERS: &[&str] = &[" API", " api", " d'API", " secrète", " secrete",
 /// Names of a user's name and password together: `credentials: bob / …`.
 const PAIRS: &[&str] = &["login", "credentials", "creds", "zugangsdaten", "identifiants", "credenciales"];
 /// The words of a statement that sets a password.
-const STATEMENT: &[&str] = &["user", "role", "login", "grant", "alter", "create"];
+const STATEMENT: &[&str] = &["user", "role", "login"];
+/// The words with which such a statement begins.
+const STATEMENT_VERBS: &[&str] = &["grant", "alter", "create"];
+/// The words before a name whose value `to` introduces: `set the password to x`, but not `convert the password to base64`.
+const SETS: &[&str] =
+    &["set", "sets", "setting", "change", "changes", "changed", "reset", "update", "updated", "rotated"];
 
 /// The secrets whose name is at this anchor, their kind, and where the next name may begin.
 pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, &'static str, usize) {
@@ -48,7 +53,7 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, &
     }
     let line = || name.line_start();
     let is_kind = text[name.range.clone()] == *"Secret"
-        && text[line()..name.range.start].trim_start_matches([' ', '-']) == "kind: ";
+        && text[line()..name.range.start].trim_start_matches(' ').trim_start_matches("- ") == "kind: ";
     let below =
         if is_kind { column::data(text, line()) } else { column::below(text, &name.range, || name.read()) };
     let kind = if below.is_empty() { None } else { name.read().map(Named::kind) };
@@ -150,11 +155,7 @@ impl<'a> Name<'a> {
             return Some((value, Form::Quoted));
         }
         if cursor.element() {
-            let value = cursor.run(&['<', '\n']);
-            // `<password>x</password>`, `<property name="password">x</property>`.
-            let is_element = (closed || self.before().ends_with('<') || self.before().ends_with("<key>"))
-                && self.text[value.end..].starts_with("</");
-            return is_element.then_some((value, Form::Data));
+            return self.content(&cursor, closed);
         }
         if !closed && cursor.eat("(") {
             return self.argument(&cursor);
@@ -183,6 +184,10 @@ impl<'a> Name<'a> {
         if let Some(value) = self.value_of_pair_of_names(&cursor, sign) {
             return Some((value, Form::Pair));
         }
+        // What gets its value by `<-` is a variable.
+        if sign == "<-" {
+            return None;
+        }
         if sign == ":"
             && let Some((value, is_block)) = cursor.next_line()
         {
@@ -202,6 +207,18 @@ impl<'a> Name<'a> {
         Some(self.bare(&cursor, sign, tight))
     }
 
+    /// `<password>x</password>`, `<property name="password">x</property>`, but not `<label for="password">x</label>`.
+    fn content(&self, cursor: &Cursor<'a>, closed: bool) -> Option<(Range<usize>, Form)> {
+        let value = cursor.run(&['<', '\n']);
+        let before = self.before();
+        let is_attribute = || {
+            let before = before.trim_end_matches(|c| is_part(c) || c == '.').trim_end_matches(QUOTES);
+            ["name=", "key="].iter().any(|name| before.trim_end_matches('\\').ends_with(name))
+        };
+        let is_element = closed && is_attribute() || before.ends_with('<') || before.ends_with("<key>");
+        (is_element && self.text[value.end..].starts_with("</")).then_some((value, Form::Data))
+    }
+
     /// `auth('bob', 'x')`, `.password("x")`, `set_password("x")`.
     fn argument(&self, cursor: &Cursor<'a>) -> Option<(Range<usize>, Form)> {
         let is_pair = ["auth", "credential", "credentials"].iter().any(|name| self.is(name));
@@ -209,9 +226,9 @@ impl<'a> Name<'a> {
             return Some((value, Form::Pair));
         }
         let name = &self.text[self.range.clone()];
-        // `PASSWORD('x')` is a function of MySQL.
+        // `PASSWORD('x')` is a function of MySQL; `PASSWORD("x")` may be one of the values of a type.
         let sets = self.before().ends_with('.')
-            || name == "PASSWORD"
+            || name == "PASSWORD" && cursor.rest().starts_with('\'')
             || ["set", "with"].iter().any(|verb| name.starts_with(verb));
         if sets { cursor.quoted().map(|value| (value, Form::Quoted)) } else { None }
     }
@@ -291,7 +308,8 @@ impl<'a> Name<'a> {
         }
         // `public string Password { get; set; } = "x"`.
         if cursor.rest().starts_with("{ get;") {
-            cursor.at += cursor.rest().find('}').map_or(0, |end| end + 1);
+            let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(BLOCK_BYTES_MAX)];
+            cursor.at += rest.find('}').map_or(0, |end| end + 1);
         }
         let declares = matches!(line.split_whitespace().next(), Some("var" | "const" | "public" | "Dim"));
         if declares && let Some(value) = cursor.behind_type() {
@@ -310,11 +328,12 @@ impl<'a> Name<'a> {
         let rest = behind.rest();
         let gap = rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
         behind.at += gap.min(2 * BLANKS_MAX);
-        if has_comma {
-            return behind.quoted();
-        }
-        let is_item = rest[..gap].contains('\n') && behind.eat("- ");
-        is_item.then(|| behind.quoted().unwrap_or_else(|| behind.run(&[' ', '\n', '\r'])))
+        let is_item = !has_comma && rest[..gap].contains('\n') && behind.eat("- ");
+        // The next item may be a sentence or another flag.
+        let is_word = |value: &Range<usize>| is_item && !self.text[value.clone()].contains(' ');
+        let quoted = behind.quoted().filter(|_| has_comma || is_item);
+        let value = quoted.or_else(|| Some(behind.run(&['\n', '\r'])).filter(is_word))?;
+        (!self.text[value.clone()].starts_with('-')).then_some(value)
     }
 
     /// `define('DB_PASSWORD', 'x')`, `.put("password", "x")`, a pair of a list.
@@ -342,20 +361,22 @@ impl<'a> Name<'a> {
         let verb = line.split_whitespace().next_back().unwrap_or_default();
         let sets =
             ["WITH", "ENCRYPTED", "SET", "BY", "USER"].iter().any(|word| verb.eq_ignore_ascii_case(word));
-        let is_statement = |line: &str| {
-            line.split_whitespace().any(|word| STATEMENT.iter().any(|known| known.eq_ignore_ascii_case(word)))
+        let has = |words: &[&str]| {
+            line.split_whitespace().any(|word| words.iter().any(|known| known.eq_ignore_ascii_case(word)))
         };
-        if !((sets && !says_by) || is_statement(line)) {
-            return None;
-        }
         if is_quoted {
-            return cursor.quoted().map(|value| (value, Form::Quoted));
+            let is_statement = (sets && !says_by) || has(STATEMENT) || has(STATEMENT_VERBS);
+            return if is_statement { cursor.quoted().map(|value| (value, Form::Quoted)) } else { None };
         }
-        Some((cursor.run(&[' ', '\t', '\n', '\r', ';']), Form::Prose))
+        // In a sentence, a user is identified by something as well.
+        has(STATEMENT_VERBS).then(|| (cursor.run(&[' ', '\t', '\n', '\r', ';']), Form::Prose))
     }
 
     /// `password is x`, `the password for staging is x`, `with the password x`.
     fn value_of_sentence(&self, line: &str, mut cursor: Cursor<'a>) -> Option<(Range<usize>, Form)> {
+        if self.is("identified by") {
+            return None;
+        }
         let mut says = false;
         if OF.iter().any(|word| cursor.rest().starts_with(word)) {
             let rest = &cursor.rest()[..cursor.rest().floor_char_boundary(OBJECT_BYTES_MAX)];
@@ -370,8 +391,8 @@ impl<'a> Name<'a> {
             };
             let colon = rest.find(": ").filter(|colon| verb.is_none() || !is_word(colon));
             let found = verb.into_iter().chain(colon).min();
-            // `set the password to x`.
-            says = found.is_none() && rest.starts_with("to ");
+            let sets = |word: &str| SETS.iter().any(|known| known.eq_ignore_ascii_case(word));
+            says = found.is_none() && rest.starts_with("to ") && line.split_whitespace().any(sets);
             cursor.at += if says { "to ".len() } else { found? };
         }
         says |= cursor.eat(": ") || VERBS.iter().any(|word| cursor.eat(word));
@@ -460,6 +481,14 @@ impl<'a> Name<'a> {
         let before = self.before();
         let assigned = tight && sign == "=";
         let ends = [' ', '\t', '\n', '\r', '"', '\'', '`', '<', '>', ';', ',', ')', '}', ']', '&', '|'];
+        // `PASS: TestSessionID` and `PASS: basic12` are results of tests.
+        if name == "PASS" && sign == ":" {
+            let value = cursor.run(&ends);
+            let word = &self.text[value.clone()];
+            let is_test = word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("test"));
+            let is_value = !is_test && is_drawn_word(word);
+            return (if is_value { value } else { value.start..value.start }, Form::Prose);
+        }
         if assigned && before.ends_with(['?', '&']) {
             return (
                 cursor.run(&[' ', '\t', '\n', '\r', '"', '\'', '`', '<', '>', '&', '#', ')', ']', ';']),

@@ -10,6 +10,8 @@ pub(super) const VALUE_BYTES_MAX: usize = 1024;
 pub(super) const BLANKS_MAX: usize = 32;
 /// The longest type between a name and its value, as in `password: &'static str = "…"`.
 const TYPE_BYTES_MAX: usize = 48;
+/// The shortest argument of a call that may be a secret because it looks drawn.
+const DRAWN_BYTES_MIN: usize = 16;
 pub(super) const QUOTES: [char; 3] = ['"', '\'', '`'];
 
 /// A place in a text that moves on.
@@ -140,7 +142,7 @@ impl<'a> Cursor<'a> {
         if is_type { behind.quoted() } else { None }
     }
 
-    /// The text of which a call makes another type, `String::from("x")`, or that looks drawn, `decode("x")`.
+    /// The text of which a call makes another type, `String::from("x")`, or that is long and looks drawn, `decode("x")`.
     pub fn only_argument(&self) -> Option<Range<usize>> {
         let is_path = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b'.' | b'&');
         let path = self.rest().bytes().take(TYPE_BYTES_MAX).take_while(is_path).count();
@@ -149,9 +151,13 @@ impl<'a> Cursor<'a> {
             return None;
         }
         let value = behind.quoted()?;
-        let makes = ["from", "new", "Some", "String"].iter().any(|end| self.rest()[..path].ends_with(end));
+        let called = self.rest()[..path].rsplit([':', '.']).next().unwrap_or_default();
+        // `getString("x")` reads what is called so.
+        let makes = matches!(called, "from" | "new" | "Some")
+            || called.ends_with("String") && called.starts_with(|c: char| c.is_ascii_uppercase());
+        let is_drawn = || value.len() >= DRAWN_BYTES_MIN && is_drawn_word(&self.text[value.clone()]);
         let is_only = self.text[value.end..].trim_start_matches(QUOTES).starts_with([')', '.']);
-        (is_only && (makes || is_drawn_word(&self.text[value.clone()]))).then_some(value)
+        (is_only && (makes || is_drawn())).then_some(value)
     }
 
     /// The only word in the next cell of a table in Markdown, without quotes.

@@ -22,8 +22,9 @@ pub(super) struct Prefixed {
 /// The bytes behind a prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
-    /// Hexadecimal digits, and `-` between them.
     Hex,
+    /// Hexadecimal digits, and the `-` between them.
+    Uuid,
     /// Letters and digits.
     Letters,
     /// Also `_` and `-`.
@@ -49,18 +50,19 @@ pub(super) const PREFIXED: &[Prefixed] = &[
         20,
     ),
     row("gitlab-token", "glffct- GR1348941", Of::Url, 20),
-    row("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_org_live_ whsec_", Of::Base64, 16),
+    row("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_org_live_", Of::Letters, 16),
+    row("stripe-key", "whsec_", Of::Base64, 24),
     row("anthropic-key", "sk-ant-", Of::Url, 20),
     row("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-None- sk-or-v1- sk-lf-", Of::Url, 20),
     row("google-key", "AIza", Of::Url, 35),
     row("google-key", "ya29. GOCSPX-", Of::Parts, 20),
     row("google-key", "1//0 AQ.Ab8", Of::Url, 38),
     row("npm-token", "npm_", Of::Letters, 36),
-    row("pypi-token", "pypi-", Of::Url, 40),
+    row("pypi-token", "pypi-", Of::Url, 100),
     row("crates-token", "cio", Of::Letters, 32),
     row("huggingface-token", "hf_ api_org_", Of::Letters, 30),
     row("twilio-key", "SK", Of::Hex, 32),
-    row("sendgrid-key", "SG.", Of::Parts, 40),
+    row("sendgrid-key", "SG.", Of::Parts, 60),
     row("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", Of::Hex, 40),
     row("databricks-token", "dapi dose", Of::Hex, 32),
     row("shopify-token", "shpat_ shpca_ shppa_ shpss_", Of::Hex, 32),
@@ -71,24 +73,30 @@ pub(super) const PREFIXED: &[Prefixed] = &[
     row("mailgun-key", "key-", Of::Hex, 32),
     row("api-key", "dckr_pat_ dckr_oat_ gsk_ xai- pplx- sbp_ sb_secret_ figd_ tskey-", Of::Url, 24),
     row("api-key", "rubygems_ NRAK- NRII- PMAK- ntn_ pscale_tkn_ pscale_pw_ pscale_oauth_", Of::Url, 24),
-    row("api-key", "tvly- nvapi- HRKU- CCIPAT_ CCIPRJ_ lsv2_pt_ lsv2_sk_ p8e- apify_api_", Of::Url, 24),
-    row("api-key", "CFPAT- duffel_live_ duffel_test_ fio-u- ico- pcsk_ pnu_ pnb_ ramp_sec_", Of::Url, 24),
-    row("api-key", "rdme_ sgp_ shippo_live_ shippo_test_ tgp_v1_ tfp_ vcp_ vck_", Of::Url, 24),
-    row("api-key", "vercel_blob_rw_ zpka_ dnkey- csk- secret-live- secret-test- hcaik_ ddp_", Of::Url, 24),
-    row("api-key", "tk-us- sha256~ AQVN FLWSECK- FLWSECK_TEST-", Of::Url, 24),
+    row("api-key", "tvly- nvapi- HRKU- CCIPAT_ CCIPRJ_ lsv2_pt_ lsv2_sk_ CFPAT- fio-u- pcsk_", Of::Url, 24),
+    row("api-key", "duffel_live_ duffel_test_ sgp_ shippo_live_ shippo_test_ tgp_v1_ tfp_", Of::Url, 24),
+    row("api-key", "vercel_blob_rw_ dnkey- secret-live- secret-test- hcaik_ sha256~ AQVN", Of::Url, 24),
+    row("api-key", "zpka_ FLWSECK- FLWSECK_TEST-", Of::Url, 24),
+    row("api-key", "xkeysib- xsmtpsib- tk-us- live_", Of::Url, 40),
     row("api-key", "ATATT3 ATCTT3 fo1_ fm1r_ fm1a_ fm2_ ptr_ essu_ ABSK", Of::Base64, 32),
-    row("api-key", "ATBB r8_ nfp_ pul- phx_ rnd_ bkua_ rpa_ xkeysib- xsmtpsib- sqp_ squ_", Of::Letters, 20),
-    row("api-key", "sqa_ CLOJARS_ LTAI API- napi_ fw_", Of::Letters, 20),
+    row("api-key", "ATBB r8_ nfp_ pul- phx_ rnd_ bkua_ rpa_ sqp_ squ_", Of::Letters, 20),
+    row("api-key", "sqa_ CLOJARS_ LTAI napi_", Of::Letters, 20),
+    row("api-key", "API- fw_", Of::Letters, 24),
+    row("api-key", "ico- csk- p8e- pnu_ pnb_ ddp_ rdme_ ramp_sec_ vcp_ vck_ apify_api_", Of::Letters, 32),
     row("api-key", "AVNS_ sq0atp- sq0csp- sq0idp-", Of::Url, 18),
     row("api-key", "rzp_live_ rzp_test_ npg_", Of::Letters, 12),
-    row("api-key", "live_", Of::Url, 35),
+    row("api-key", "live_", Of::Letters, 35),
     row("api-key", "EZAK EZTK AKCp cmVmd oy2 ATTA secret_", Of::Letters, 38),
     row("api-key", "mfa. sl. EAAC EAAM", Of::Url, 80),
     row("api-key", "EAAA", Of::Url, 60),
-    row("api-key", "dp.pt. dp.st. dp.ct. dp.sa. dt0c01. dt0s01. pat. sat. t1.", Of::Parts, 40),
-    row("api-key", "sk.eyJ ops_eyJ", Of::Parts, 36),
-    row("api-key", "fc- sk_ s-s4t2ud- amzn1.oa2-cs.v1.", Of::Hex, 32),
-    row("api-key", "sdk- api- pat-na1- pat-eu1- access-production- access-sandbox- amzn.mws.", Of::Hex, 36),
+    row("api-key", "dp.pt. dp.st. dp.ct. dp.sa.", Of::Parts, 40),
+    row("api-key", "pat. sat.", Of::Parts, 60),
+    row("api-key", "dt0 t1.", Of::Parts, 80),
+    row("api-key", "sk.eyJ", Of::Parts, 36),
+    row("api-key", "ops_eyJ", Of::Base64, 60),
+    row("api-key", "fc- s-s4t2ud- amzn1.oa2-cs.v1.", Of::Hex, 32),
+    row("api-key", "sk_", Of::Hex, 48),
+    row("api-key", "sdk- api- pat-na1- pat-eu1- access-production- access-sandbox- amzn.mws.", Of::Uuid, 36),
 ];
 
 /// What may come before a prefix: the middle of a word or of base64 is none.
@@ -111,15 +119,15 @@ impl Prefixed {
             return (None, anchor.end);
         }
         let digits = rest[..run].bytes().filter(u8::is_ascii_hexdigit).count();
-        if self.of == Of::Hex {
+        let is_hex = matches!(self.of, Of::Hex | Of::Uuid);
+        if is_hex {
             run = len(&|b| is_letter_or_digit(b) || b == b'-');
         }
         let token = rest[..run].trim_end_matches(['.', '-']);
-        let is_drawn = |part: &str| is_drawn_word(part) || mixes_cases(part);
-        let is_token = match self.of {
-            Of::Hex => digits + UUID_DASHES >= self.least,
-            _ => token.split('=').any(is_drawn),
-        };
+        // `live_1080p60_h264_e2e` has no long part of letters and digits.
+        let has_drawn_part = || token.split(|c: char| !c.is_ascii_alphanumeric()).any(is_drawn_word);
+        let is_token =
+            if is_hex { digits + UUID_DASHES >= self.least } else { mixes_cases(token) || has_drawn_part() };
         let range = anchor.start..anchor.end + token.len();
         (is_token.then_some(range), anchor.end + run)
     }
@@ -127,7 +135,7 @@ impl Prefixed {
     /// How docs/redaction.md describes it.
     #[cfg(test)]
     pub fn form(&self) -> String {
-        let letters = if self.of == Of::Hex { "hexadecimal digits" } else { "letters" };
+        let letters = if matches!(self.of, Of::Hex | Of::Uuid) { "hexadecimal digits" } else { "letters" };
         format!("`{}` and {} {letters}", self.prefixes.replace(' ', "`, `"), self.least)
     }
 }
@@ -135,7 +143,8 @@ impl Prefixed {
 impl Of {
     fn has(self, b: u8) -> bool {
         match self {
-            Self::Hex => b.is_ascii_hexdigit() || b == b'-',
+            Self::Hex => b.is_ascii_hexdigit(),
+            Self::Uuid => b.is_ascii_hexdigit() || b == b'-',
             Self::Letters => is_letter_or_digit(b),
             Self::Url => is_base64_url(b),
             Self::Parts => is_base64_url(b) || b == b'.',
@@ -180,6 +189,12 @@ mod tests {
             "re_exported_from_the_module_of_2024",
             "t1.column_of_the_first_table_that_is_joined_to_it",
             "pat.replace_all_of_the_patterns.in_the_text_of_it",
+            "t1.i18n_key_of_the_customer_address_that_is_joined_to_it",
+            "live_1080p60_h264_aac_320kbps_e2e_recording_of_the_garden",
+            "ico-arrow-right-16x16-and-more-24x24-of-them",
+            "cache-key-550e8400-e29b-41d4-a716-446655440000",
+            "sk_d41d8cd98f00b204e9800998ecf8427e",
+            "pypi-server-of-the-team-with-more-words-7d9f8b6c5d-x2k4q9z8",
         ] {
             assert_eq!(redact(text).text, text);
         }
@@ -188,7 +203,7 @@ mod tests {
     impl Of {
         fn letters(self) -> &'static str {
             match self {
-                Self::Hex => "0123456789abcdef",
+                Self::Hex | Self::Uuid => "0123456789abcdef",
                 Self::Letters => "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
                 Self::Url | Self::Parts => "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-",
                 Self::Base64 => "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/",

@@ -322,7 +322,8 @@ const RULES: &[Rule] = &[
         kind: "url-password",
         anchors: &["@tcp(", "@unix("],
         before: Before::Run { of: is_no_blank, least: 3, most: 96, whole: false },
-        pattern: r#"(?:[^\s:]*["'`=])?[A-Za-z0-9_.-]+:(?<secret>[^\s"'`]+?)@(?:tcp|unix)\("#,
+        // No more than what `before` allows, so that the work stays linear.
+        pattern: r#"(?:[!-9;-~]{0,96}["'`=])?[A-Za-z0-9_.-]{1,96}:(?<secret>[!\#-&(-_a-~]{1,96}?)@(?:tcp|unix)\("#,
         guard: is_password,
     },
     Rule {

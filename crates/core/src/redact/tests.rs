@@ -203,6 +203,9 @@ fn secrets_become_marks() {
             ("(", ")"),
             ("x_", " y"),
             (r"a\n", r"\n"),
+            (r"a\u003d", r"\u0026"),
+            ("\u{1b}[32m", "\u{1b}[0m"),
+            ("+", "\n"),
         ] {
             let text = format!("{before}{token}{behind}");
             assert_eq!(redact(&text).text, format!("{before}[REDACTED:{kind}]{behind}"));

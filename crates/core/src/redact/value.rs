@@ -180,8 +180,9 @@ fn is_code(value: &str, form: Form) -> bool {
         return true;
     }
     if let Some(at) = value.find(signs) {
-        // `get(x)`, `list[0]`, `a=b`, but not `V2b=+C3=SP`.
-        let is_name = at > 0 && value[..at].chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
+        // `get(x)`, `*get(x)`, `list[0]`, `a=b`, but not `V2b=+C3=SP`.
+        let name = value[..at].trim_start_matches(['&', '*', '-', '!']);
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
         let opens = value[at..].starts_with(['(', '[', '{', '<']);
         return is_name && opens || value.split(|c: char| !c.is_alphanumeric()).all(is_wordy);
     }
@@ -245,7 +246,13 @@ pub(super) fn is_drawn_word(value: &str) -> bool {
     is_long && is_mixed(value) && !assigns && !is_wordy(value) && !is_version(value)
 }
 
-/// Whether capitals and small letters are mixed as in no word: in `accessToken`, `HTTPServer` and `userId`, at most one small
+/// Words of two letters in names such as `getUserIdByGroupId`.
+const SHORT_WORDS: &[&str] = &[
+    "An", "As", "At", "Be", "By", "Db", "Do", "Go", "Id", "If", "In", "Io", "Ip", "Is", "It", "Me", "My",
+    "No", "Of", "Ok", "On", "Or", "To", "Ui", "Up", "We",
+];
+
+/// Whether capitals and small letters are mixed as in no word: in `accessToken`, `HTTPServer` and `APIs`, at most one small
 /// letter stands alone or one capital follows another; in `xKqLmPzR`, more.
 pub(super) fn mixes_cases(value: &str) -> bool {
     let is_odd = |run: &&[u8]| match run {
@@ -255,6 +262,12 @@ pub(super) fn mixes_cases(value: &str) -> bool {
     };
     let mixes = |part: &str| {
         let same = |a: &u8, b: &u8| a.is_ascii_lowercase() == b.is_ascii_lowercase();
+        let part = part.strip_suffix('s').unwrap_or(part);
+        let mut end = 0;
+        let is_odd = |run: &&[u8]| {
+            end += run.len();
+            is_odd(run) && !SHORT_WORDS.iter().any(|word| part[..end].ends_with(word))
+        };
         part.as_bytes().chunk_by(same).filter(is_odd).nth(1).is_some()
     };
     value.split(|c: char| !c.is_ascii_alphabetic()).any(mixes)

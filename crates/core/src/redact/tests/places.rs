@@ -83,6 +83,7 @@ const PASSWORDS: &[&str] = &[
     "mysql -u bob -p'VALUE;x' app",
     "htpasswd -cb .htpasswd bob VALUE",
     "htpasswd -nbB bob VALUE",
+    "htpasswd -Bbn bob VALUE > auth/htpasswd",
     "openssl enc -aes-256-cbc -k VALUE",
     "unzip -P VALUE a.zip",
     "az login --service-principal -u a -p VALUE --tenant t",
@@ -146,6 +147,13 @@ fn almost_all_secrets_in_places_of_their_own_are_redacted() {
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn a_user_whose_password_was_redacted_stays() {
+    for text in ["htpasswd -cb file alice hunter2x", "htpasswd -nb alice hunter2x > file"] {
+        assert_eq!(redact(text).text, text.replace("hunter2x", "[REDACTED:password]"));
+    }
 }
 
 #[test]
@@ -310,7 +318,27 @@ fn what_only_looks_like_such_a_place_stays() {
         " key | token \n-----+-------\n k1 | the token\n",
         "| a password\n|---\n| field2 |\n",
         "with password field2",
+        "<label for=\"password\">Wachtwoord</label>",
+        "<h2 id=\"password\">Rules</h2>",
+        "PASSWORD(\"grant2pw\"),",
+        "pwd <- getCurrentDirectory",
+        "- --password\n- --username\n",
+        "- --password\n- Added in the second version\n",
+        "a user is identified by email2name",
+        "Login { password: getUserIdByName, port: 1 }",
+        "authToken = getUserIdByGroupIdFromDb",
+        "it converts the password to UTF-16LE",
+        "migrate auth to oauth2proxy",
+        "PASS: test12",
+        "--- PASS: TestHTTPServerOfTheURL (0.05s)",
+        "PASS: TestUTF8ToUTF16",
+        "ModulePass *createAnnotation2MetadataLegacyPass();",
+        "password = conf.getString(\"SMTP_PW_2024\")",
+        "apiKey = get(\"k8s-api-name\")",
         "openssl enc -k",
+        "openssl req -x509 -newkey rsa:4096 -keyout key.pem -out cert.pem",
+        "htpasswd -cB passwords.txt alice7",
+        "Call htpasswd -b to add a user to the file quickly",
         "htpasswd -b file user password",
         "the login('bob', 'page2') call",
     ] {
