@@ -390,15 +390,18 @@ fn the_longest_memory_is_redacted_within_5_ms() {
     collect(&repository().join("src"), &mut lines);
     let text: String = lines.join("\n").chars().take(256 * 1024).collect();
     redact("the first call compiles the patterns");
-    let time = |text: &str| {
-        let start = std::time::Instant::now();
-        redact(text);
-        start.elapsed()
+    let best_of = |times: usize, text: &str| {
+        let time = || {
+            let start = std::time::Instant::now();
+            redact(text);
+            start.elapsed()
+        };
+        (0..times).map(|_| time()).min().unwrap()
     };
-    let best = (0..20).map(|_| time(&text)).min().unwrap();
+    let best = best_of(20, &text);
     assert!(best.as_millis() < 5, "{best:?}");
     let headings = "pw  ".repeat(240) + "\n" + &"-".repeat(960) + "\n" + &"a\n".repeat(120_000);
-    let best = time(&headings);
+    let best = best_of(3, &headings);
     assert!(best.as_millis() < 1000, "{best:?}");
     // Nor do texts made to be slow.
     for piece in [
@@ -423,7 +426,7 @@ fn the_longest_memory_is_redacted_within_5_ms() {
         "live_a1-",
         "{SHA",
     ] {
-        let best = time(&piece.repeat(256 * 1024 / piece.len()));
+        let best = best_of(3, &piece.repeat(256 * 1024 / piece.len()));
         assert!(best.as_millis() < 1000, "{piece}: {best:?}");
     }
 }
