@@ -26,7 +26,7 @@ use cerebro_core::domain::{Project, SessionId, Source, SourceState};
 use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION};
 
 /// Exchanges of one transaction. A save waits for it, and each takes a quarter of a millisecond.
-pub(super) const BATCH_EXCHANGES: usize = 8;
+pub(super) const BATCH_EXCHANGES: usize = 40;
 /// Most sources with unknown or malformed records whose counts are remembered.
 const COUNTED_MAX: usize = 10_000;
 /// Most folders whose projects are cached.
