@@ -48,6 +48,7 @@ mod errors;
 mod evidence;
 mod export;
 mod feedback;
+mod first_start;
 mod folders;
 mod forgetting;
 mod forgetting_doors;

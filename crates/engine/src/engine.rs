@@ -100,10 +100,25 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Locked`] when another process has it open, [`EngineError::Open`] otherwise.
     pub fn open(dir: &Path) -> BoxFuture<'_, Result<Self, EngineError>> {
-        Box::pin(Self::open_embedded(dir))
+        Box::pin(Self::open_embedded(dir, "every"))
     }
 
-    async fn open_embedded(dir: &Path) -> Result<Self, EngineError> {
+    /// As [`Self::open`], but commits are not synced: a power loss takes the last of them, the end of the process
+    /// none. Once the database was closed and opened again, all of them are on disk: closing writes them into
+    /// tables, which are always synced, and opening does so with what closing left in the log.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_unsynced(dir: &Path) -> BoxFuture<'_, Result<Self, EngineError>> {
+        Box::pin(Self::open_embedded(dir, "never"))
+    }
+
+    /// Whether there is a database in `dir`: without this file, RocksDB makes a new one.
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join("CURRENT").exists()
+    }
+
+    async fn open_embedded(dir: &Path, sync: &'static str) -> Result<Self, EngineError> {
         let failed = |error: String| classify_open(dir, error);
         let config = SETTINGS
             .iter()
@@ -117,7 +132,7 @@ impl Engine {
             .with_capabilities(access::capabilities())
             .with_live_query_broker(Arc::clone(&news) as Arc<dyn MessageBroker>)
             .without_maintenance_tasks()
-            .build_with_path(&format!("rocksdb://{}?sync=every", dir.display()))
+            .build_with_path(&format!("rocksdb://{}?sync={sync}", dir.display()))
             .await
             .map_err(|error| failed(format!("{error:#}")))?;
         // The engine requires this order of the three.

@@ -35,7 +35,7 @@ pub(super) async fn refuse(engine: &Engine, scratch: &Path) -> Result<(), StoreE
     if remove_orphaned_tables(engine, &found, &models).await? {
         found = definitions(engine).await?;
     }
-    let model = Engine::open(scratch).await?;
+    let model = Engine::open_unsynced(scratch).await?;
     let made = make(&model, &models).await;
     let closed = model.close().await;
     let wanted = made?;

@@ -177,6 +177,9 @@ impl Store {
     /// Cerebro wrote it, [`EngineError::Open`] otherwise.
     pub async fn open(dir: &Path, clock: Clock, follower: Follower) -> Result<Self, StoreError> {
         make_folder(dir)?;
+        if !Engine::is_in(dir) {
+            make_database(dir).await?;
+        }
         let engine = Engine::open(dir).await?;
         Self::over(engine, Some(dir), EMBEDDED_WRITER.to_owned(), clock, follower).await
     }
@@ -355,6 +358,16 @@ fn make_folder(dir: &Path) -> Result<(), StoreError> {
     let failed =
         |error: std::io::Error| EngineError::Open { dir: dir.to_path_buf(), reason: error.to_string() };
     Ok(std::fs::create_dir_all(dir).map_err(failed)?)
+}
+
+/// Makes the database of a new store, with its schema. Each index takes many commits. Nobody relies on one of them
+/// yet, so they are synced together, by closing the database and opening it again. If that is cut short, the next
+/// opening applies the missing migrations.
+async fn make_database(dir: &Path) -> Result<(), StoreError> {
+    let engine = Engine::open_unsynced(dir).await?;
+    let migrated = migrate::migrate(&engine).await;
+    let closed = engine.close().await;
+    migrated.and(closed.map_err(StoreError::from))
 }
 
 /// Brings the schema up to date and returns the store's id.

@@ -152,6 +152,8 @@ async fn apply(engine: &Engine, migrations: &[Migration]) -> Result<(), StoreErr
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::{JobKind, Store, Subject, tests::run};
     use cerebro_core::domain::{MemoryId, Timestamp, WorkId};
@@ -192,7 +194,7 @@ mod tests {
     fn a_migration_that_another_process_made_meanwhile_is_a_conflict() {
         let dir = tempfile::tempdir().unwrap();
         run(async {
-            let engine = Engine::open(dir.path()).await.unwrap();
+            let engine = Engine::open_unsynced(dir.path()).await.unwrap();
             migrate(&engine).await.unwrap();
             for migration in MIGRATIONS {
                 let again = apply(&engine, std::slice::from_ref(migration)).await;
@@ -202,12 +204,51 @@ mod tests {
         });
     }
 
+    /// While a new store gets its schema, its log is not synced, so a power loss leaves a beginning of it.
+    #[test]
+    fn a_new_store_that_lost_power_is_completed() {
+        let whole = tempfile::tempdir().unwrap();
+        run(async {
+            let engine = Engine::open_unsynced(whole.path()).await.unwrap();
+            migrate(&engine).await.unwrap();
+            for quarters in 0..4 {
+                let cut = tempfile::tempdir().unwrap();
+                copy_with_part_of_log(whole.path(), cut.path(), quarters);
+                assert!(Engine::is_in(cut.path()));
+                let resumed = Engine::open_unsynced(cut.path()).await.unwrap();
+                migrate(&resumed).await.unwrap();
+                resumed.close().await.unwrap();
+                let store = Store::open(cut.path(), Timestamp::now, Box::new(|_| {})).await.unwrap();
+                let memory = crate::tests::memory(None);
+                crate::tests::put(&store, memory.clone()).await.unwrap();
+                assert!(store.memories().by_id(&memory.id).await.unwrap().is_some(), "{quarters} quarters");
+                store.close().await.unwrap();
+            }
+            engine.close().await.unwrap();
+        });
+    }
+
+    /// Copies a database with only some quarters of its log.
+    fn copy_with_part_of_log(from: &Path, into: &Path, quarters: u64) {
+        let mut logs = 0;
+        for entry in std::fs::read_dir(from).unwrap().flatten() {
+            let copy = into.join(entry.file_name());
+            std::fs::copy(entry.path(), &copy).unwrap();
+            if copy.extension().is_some_and(|end| end == "log") {
+                let log = std::fs::File::options().write(true).open(&copy).unwrap();
+                log.set_len(log.metadata().unwrap().len() / 4 * quarters).unwrap();
+                logs += 1;
+            }
+        }
+        assert_eq!(logs, 1, "everything is in one log");
+    }
+
     #[test]
     fn jobs_of_a_store_whose_jobs_were_about_memories_only_go_on() {
         let dir = tempfile::tempdir().unwrap();
         let memory = MemoryId::random();
         run(async {
-            let engine = Engine::open(dir.path()).await.unwrap();
+            let engine = Engine::open_unsynced(dir.path()).await.unwrap();
             engine.run(statement::MIGRATION_TABLE, Variables::new()).await.unwrap();
             for migration in MIGRATIONS.iter().take_while(|migration| migration.version < 6) {
                 apply(&engine, std::slice::from_ref(migration)).await.unwrap();
@@ -244,7 +285,7 @@ mod tests {
         let work = WorkId::random();
         let [named, purged] = ["a", "b"].map(|digit| digit.repeat(64));
         run(async {
-            let engine = Engine::open(dir.path()).await.unwrap();
+            let engine = Engine::open_unsynced(dir.path()).await.unwrap();
             engine.run(statement::MIGRATION_TABLE, Variables::new()).await.unwrap();
             for migration in MIGRATIONS.iter().take_while(|migration| migration.version < next) {
                 apply(&engine, std::slice::from_ref(migration)).await.unwrap();

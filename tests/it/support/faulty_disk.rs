@@ -1,4 +1,4 @@
-//! A disk that hangs or fails on demand: the daemon runs with another `fdatasync`.
+//! A disk that hangs or fails on demand, and counts its syncs: the daemon runs with another `fdatasync`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,22 +7,35 @@ use std::process::{Child, Command, Stdio};
 use super::{Home, skip, wait_for};
 
 /// A library between the daemon and the disk: while the file `hang` exists, syncs block; while the file `fail` exists,
-/// every sync fails.
+/// every sync fails. Each sync adds a byte to the file `syncs`.
 const SHIM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <limits.h>
 #include <stdio.h>
+static const char *at(char *path, const char *name) {
+    snprintf(path, PATH_MAX, "%s/%s", getenv("CEREBRO_IT_DISK"), name);
+    return path;
+}
 static int there(const char *name) {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", getenv("CEREBRO_IT_DISK"), name);
-    return access(path, F_OK) == 0;
+    return access(at(path, name), F_OK) == 0;
+}
+static void count(void) {
+    char path[PATH_MAX];
+    int file = open(at(path, "syncs"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    ssize_t written = write(file, ".", 1);
+    (void) written;
+    close(file);
 }
 static int synced(const char *name, int fd) {
+    count();
     while (there("hang")) usleep(10000);
     if (there("fail")) { errno = EIO; return -1; }
     int (*real)(int) = (int (*)(int)) dlsym(RTLD_NEXT, name);
@@ -59,6 +72,11 @@ impl<'a> FaultyDisk<'a> {
         wait_for("the daemon to answer", || (home.run(&["daemon", "status"]).code() == 0).then_some(()));
         home.json(&["projects"]);
         Some(disk)
+    }
+
+    /// How many syncs there were.
+    pub fn syncs(&self) -> u64 {
+        fs::metadata(self.folder.join("syncs")).unwrap().len()
     }
 
     /// Makes every sync from now on `hang` or `fail`.
