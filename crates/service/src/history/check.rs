@@ -27,12 +27,12 @@ impl History {
         let ghosts = self.ghost_vectors(&kept).await?;
         if !ghosts.is_empty() {
             let vectors = text::counted(ghosts.len(), "vector");
-            let words = format!("{vectors} of exchanges that are not there");
+            let check = Check::failed(NAME, format!("{vectors} of exchanges that are not there"));
             if !fix {
-                return Ok(Check::failed(NAME, format!("{words}. `cerebro doctor --fix` removes them")));
+                return Ok(check);
             }
             self.base.store.exchange_vectors().remove(&ghosts).await?;
-            return Ok(Check::failed(NAME, words).repaired());
+            return Ok(check.repaired());
         }
         self.evidence.checked(Evidence::History, &kept, fix).await
     }
