@@ -189,9 +189,10 @@ impl Distilling {
     /// An arrangement, with the handbook as it is without that arrangement.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if there is none.
+    /// [`ServiceError::NoArrangement`]
     pub async fn arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, Handbook), ServiceError> {
-        let arrangement = self.base.store.arrangements().by_id(id).await?.ok_or_else(|| unknown(id))?;
+        let arrangement =
+            self.base.store.arrangements().by_id(id).await?.ok_or(ServiceError::NoArrangement(*id))?;
         let mut sources = HandbookSources::of(&self.base.store).await?;
         sources.arrangements.retain(|other| other.id != *id);
         let handbook = sources.handbook(arrangement.project.as_ref());
@@ -203,7 +204,8 @@ impl Distilling {
     /// that is a change.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if there is none, it was decided otherwise, or none of its operations fits any more.
+    /// [`ServiceError::NoArrangement`]; [`ServiceError::Invalid`] if it was decided otherwise, or none of its operations fits
+    /// any more.
     pub async fn decide_arrangement(
         &self,
         id: &ArrangementId,
@@ -254,12 +256,13 @@ impl Distilling {
         wanted: ArrangementState,
     ) -> Result<(Arrangement, bool), ServiceError> {
         use ArrangementState as State;
-        let mut arrangement = write.store().arrangements().by_id(id).await?.ok_or_else(|| unknown(id))?;
+        let mut arrangement =
+            write.store().arrangements().by_id(id).await?.ok_or(ServiceError::NoArrangement(*id))?;
         let invalid = |problem: &str| Err(ServiceError::invalid("id", &id.to_string(), problem));
         match (arrangement.state, wanted) {
             (now, wanted) if now == wanted => return Ok((arrangement, false)),
             (State::Accepted, State::Rejected) => {
-                return invalid("it was accepted; `cerebro distil undo` takes it back");
+                return invalid("it was accepted; undo it instead");
             }
             (State::Waiting | State::Rejected, State::Undone) => return invalid("it was not accepted"),
             _ => {}
@@ -310,14 +313,6 @@ pub(super) fn proposed(
         at: Timestamp::UNIX_EPOCH,
         decided_at: None,
     }
-}
-
-fn unknown(id: &ArrangementId) -> ServiceError {
-    ServiceError::invalid(
-        "id",
-        &id.to_string(),
-        "there is no such arrangement; `cerebro distil review` lists those that wait",
-    )
 }
 
 /// The operations that fit a handbook, and the handbook after them. They must lose no item that they do not name.
