@@ -165,7 +165,7 @@ mod tests {
             fs::write(&short, turns(3..6)).unwrap();
             with_service(async |service| {
                 let intake = &service.intake;
-                intake.know().await.unwrap();
+                intake.load_known().await.unwrap();
                 let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
                 let files = if long_comes_first { [&long, &short] } else { [&short, &long] };
                 for path in files {
@@ -178,7 +178,7 @@ mod tests {
                 assert!(faults.len() == 1 && words.contains("in no other file: 2 exchanges"), "{faults:?}");
                 // The next daemon says it, too.
                 *lock(&intake.state.known) = None;
-                intake.know().await.unwrap();
+                intake.load_known().await.unwrap();
                 assert_eq!(lock(&intake.state.known).as_ref().unwrap().apart.len(), 1);
                 // Also when the longer file is gone.
                 fs::remove_file(&long).unwrap();

@@ -84,7 +84,7 @@ impl Intake {
                     if !is_placed
                         && !self.is_wanted(found, batch.session.cwd.clone(), pass, &mut left).await => {}
                 Ok(batch) => {
-                    self.holds(found, &key, &head.id);
+                    self.note_holder(found, &key, &head.id);
                     self.take_rows(found, &key, &head, batch, pass).await?;
                     lock(&self.state.progress).recovered(&at);
                 }
@@ -119,13 +119,13 @@ impl Intake {
     /// Stores the state of a source with many sessions. This comes last, so that an interrupted pass is repeated.
     async fn done_with(&self, found: &Found, left: &Remainder) -> Result<Taken, Trouble> {
         if left.for_later {
-            return Ok(Taken::Remainder);
+            return Ok(Taken::Skipped);
         }
         let state = if left.by_choice { SourceState::Excluded } else { SourceState::Fresh };
         let key = found.path.to_string_lossy();
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
-        let read = standing.read(Some(&of_rows(found, "", "")), state, None);
-        self.history.put_source(&read).await?;
+        let row = standing.row(Some(&cursor_at(found, "", "")), state, None);
+        self.history.put_source(&row).await?;
         Ok(Taken::Done(found.stat))
     }
 
@@ -141,7 +141,7 @@ impl Intake {
         self.note_counts(found.agent, key, None, &batch.counts);
         let standing =
             SourceProgress { restarted: true, ..SourceProgress::of(found.agent, key, batch.counts.clone()) };
-        let cursor = of_rows(found, &head.id, &head.watermark);
+        let cursor = cursor_at(found, &head.id, &head.watermark);
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
         self.drop_copies(&mut batch, &mut Copying::of(true), None).await?;
         let reading = work::Reading::of(&batch, None);
@@ -160,7 +160,7 @@ impl Intake {
         let mut left = Remainder::default();
         for (id, prompts) in by_session(prompts).into_iter().rev() {
             let key = key_of(&found.path, &id);
-            if self.is_held_beside(found.agent, &id, &key) {
+            if self.is_in_another(found.agent, &id, &key) {
                 continue;
             }
             let batch = typed_batch(found.agent, &id, prompts);
@@ -173,21 +173,22 @@ impl Intake {
             let standing =
                 SourceProgress { typed: true, ..SourceProgress::of(found.agent, &key, Counts::default()) };
             self.read_named(&pass.reading).await?;
-            self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None, pass)
+            self.commit_piece(&standing, project, batch, (None, &cursor_at(found, &id, "")), None, pass)
                 .await?;
         }
         self.done_with(found, &left).await
     }
 
-    /// Whether a session is in a source other than this one.
-    fn is_held_beside(&self, agent: Agent, session: &str, key: &str) -> bool {
+    /// Whether a session was read from a source other than this one.
+    fn is_in_another(&self, agent: Agent, session: &str, key: &str) -> bool {
         let known = lock(&self.state.known);
         let holder = known.as_ref().and_then(|known| known.holders.get(&(agent, session.to_owned())));
         holder.is_some_and(|(path, _)| path != Path::new(key))
     }
 }
 
-fn of_rows(found: &Found, session: &str, watermark: &str) -> Cursor {
+/// How far a source with many sessions was read, or one of these: as far as a watermark, for want of a position.
+fn cursor_at(found: &Found, session: &str, watermark: &str) -> Cursor {
     Cursor {
         state: State::new(found.agent, session),
         stat: found.stat,
