@@ -8,7 +8,6 @@ use cerebro_core::domain::{CandidateState, ExchangeId, SessionId, SubjectId};
 use cerebro_core::text;
 use cerebro_store::PAGE;
 
-/// The check's name.
 const NAME: &str = "history";
 
 impl History {
@@ -76,7 +75,7 @@ impl History {
                 if found != session.exchanges {
                     let full = session.exchanges;
                     return Ok(Err(format!(
-                        "session `{}` has {found} exchanges and tells of {full}",
+                        "session `{}` has {found} exchanges, and its row counts {full}",
                         session.id
                     )));
                 }
