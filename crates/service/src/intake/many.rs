@@ -9,12 +9,12 @@ use std::{
 use super::Intake;
 use super::{
     forks::Copying,
-    reading::Cursor,
+    reading::{Cursor, Fault, small},
     rows::{Database, Head},
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
     walk::{Found, key_of},
 };
-use crate::{agent_slug, lock, work};
+use crate::{ServiceError, agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
 use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session, State, typed};
 
@@ -42,28 +42,19 @@ impl Intake {
         let (mut database, heads) = blocking(move || {
             let database = Database::open(&opened.path)?;
             let heads = database.heads(opened.only())?;
-            Ok::<_, super::reading::Fault>((database, heads))
+            Ok::<_, Fault>((database, heads))
         })
         .await??;
-        let known = match found.only() {
-            Some(id) => {
-                let source = self.history.source(found.agent, &key_of(&found.path, id)).await?;
-                source.into_iter().collect()
-            }
-            None => self.history.sources(found.agent).await?,
-        };
-        let edge = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
-        let known: HashMap<String, Option<String>> =
-            known.into_iter().map(|source| (source.id.clone(), edge(&source))).collect();
+        let watermarks = self.watermarks(found).await?;
         // Some of its sessions may have files of their own.
         lock(&self.state.wanted).scan |= left.for_later && heads.is_empty();
         for head in heads {
             let key = key_of(&found.path, &head.id);
-            let edge = known.get(&Source::id_of(agent_slug(found.agent), &key));
-            if edge.is_some_and(|edge| edge.as_deref() == Some(&head.watermark)) {
+            let watermark = watermarks.get(&Source::id_of(agent_slug(found.agent), &key));
+            if watermark.is_some_and(|watermark| watermark.as_deref() == Some(&head.watermark)) {
                 continue;
             }
-            let is_too_old = edge.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
+            let is_too_old = watermark.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
             // If the head does not have the folder, the session has it.
             let is_placed = found.agent != Agent::Cursor;
             if is_too_old
@@ -95,6 +86,20 @@ impl Intake {
             }
         }
         self.done_with(found, &left).await
+    }
+
+    /// The watermarks of the sessions that were read, by the ids of their sources; `None` if another version of the reader read
+    /// the session.
+    async fn watermarks(&self, found: &Found) -> Result<HashMap<String, Option<String>>, ServiceError> {
+        let sources: Vec<Source> = match found.only() {
+            Some(id) => {
+                let source = self.history.source(found.agent, &key_of(&found.path, id)).await?;
+                source.into_iter().collect()
+            }
+            None => self.history.sources(found.agent).await?,
+        };
+        let watermark = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
+        Ok(sources.iter().map(|source| (source.id.clone(), watermark(source))).collect())
     }
 
     /// Whether a session of a folder is wanted. If it is not, that is noted.
@@ -155,8 +160,7 @@ impl Intake {
     /// Imports the prompts of sessions whose transcripts are gone.
     pub(super) async fn take_typed(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
-        let (prompts, _) =
-            blocking(move || super::reading::small(&path).map(|bytes| typed::read(&bytes, 0))).await??;
+        let (prompts, _) = blocking(move || small(&path).map(|bytes| typed::read(&bytes, 0))).await??;
         let mut left = Remainder::default();
         for (id, prompts) in by_session(prompts).into_iter().rev() {
             let key = key_of(&found.path, &id);
