@@ -75,12 +75,13 @@ impl Distilling {
         })
     }
 
-    /// Queues the arranging of a handbook, however few new items it has.
+    /// Queues the arranging of a handbook, however few new items it has. Returns whether it is queued: it is not if the
+    /// question about the handbook was given up before.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if distilling is off, no model is named, an arrangement of the handbook waits, it has no item
-    /// that may be sent, or the question about it was given up before.
-    pub async fn arrange_now(&self, project: Option<&Project>) -> Result<(), ServiceError> {
+    /// [`ServiceError::Invalid`] if distilling is off, no model is named, an arrangement of the handbook waits, or it has no
+    /// item that may be sent.
+    pub async fn arrange_now(&self, project: Option<&Project>) -> Result<bool, ServiceError> {
         self.needs_model()?;
         if let Some(waiting) = self.waiting_arrangement(project).await? {
             let problem = "an arrangement of that handbook waits; accept or reject it first";
@@ -93,14 +94,12 @@ impl Distilling {
         }
         let task = Task::Handbook(project.cloned());
         if self.given_up().await?.contains(&task) {
-            let problem = "the model gave no usable answer about that handbook before; `cerebro jobs` says why, and \
-                           `cerebro jobs retry` asks again";
-            return Err(ServiceError::invalid("project", &owner(project), problem));
+            return Ok(false);
         }
         self.hasten(std::slice::from_ref(&task)).await?;
         self.owe([task]).await?;
         self.jobs.queue(JobKind::Distil).unblock();
-        Ok(())
+        Ok(true)
     }
 
     async fn waiting_arrangement(
