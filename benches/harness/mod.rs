@@ -1,5 +1,5 @@
 //! What the reports share: a home with its daemon, clients, made-up data, statistics and the table.
-#![allow(dead_code, reason = "each report uses a part of it")]
+#![expect(dead_code, reason = "each report uses a part of it")]
 
 pub mod client;
 pub mod corpus;

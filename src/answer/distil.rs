@@ -184,6 +184,9 @@ pub struct ArrangePlan {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Arranging {
     pub handbook: Text,
+    /// Whether the model's job was given up before; it is not queued again.
+    #[serde(default)]
+    pub given_up: bool,
 }
 
 /// `op_distil_handbook`

@@ -154,7 +154,17 @@ macro_rules! users {
     };
 }
 
-users!(BackupError, FileError, HomeError, ProviderError, SetupError);
+users!(FileError, HomeError, ProviderError, SetupError);
+
+impl From<BackupError> for Error {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::NotEmpty(_) => Self::user(error)
+                .hint("give --home DIR for an empty home, or --replace, which keeps this one beside it"),
+            _ => Self::user(error),
+        }
+    }
+}
 
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
@@ -226,6 +236,7 @@ fn hint(refusal: &Refusal) -> Option<String> {
         ),
         Code::NoSession => format!("`cerebro {}` lists them", command(Operation::Sessions)),
         Code::NoWork => "`cerebro work list` lists what there is".to_owned(),
+        Code::NoProposal => format!("`cerebro {}` lists those that wait", command(Operation::DistilReview)),
         Code::EmptyProject => {
             format!("`cerebro {}` lists those that have something", command(Operation::Projects))
         }
@@ -234,11 +245,13 @@ fn hint(refusal: &Refusal) -> Option<String> {
         Code::IndexBusy | Code::JournalBusy | Code::StoreOpening => "try again in a minute".to_owned(),
         Code::DaemonLeaving | Code::Interrupted => "the same command may be repeated".to_owned(),
         Code::IndexFailed => format!("`cerebro {}` looks at the index", command(Operation::Examine)),
+        Code::JournalFailed => {
+            format!("`cerebro {}` names every fault of the journal", command(Operation::WorkVerify))
+        }
         Code::Internal => "`cerebro daemon logs` shows what happened".to_owned(),
         Code::InvalidArgument
         | Code::PurgeForbidden
         | Code::BackupFailed
-        | Code::JournalFailed
         | Code::StoreFailed
         | Code::HomeGone
         | Code::Unanswered

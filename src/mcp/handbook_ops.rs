@@ -35,8 +35,8 @@ pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilArrangePlan> {
 /// Queues the arranging of a handbook. Returns at once.
 pub(super) async fn arrange(call: &mut Call) -> AnswerTo<of::DistilArrange> {
     let project = whose(call)?;
-    call.service.distilling.arrange_now(project.as_ref()).await?;
-    Ok(distil::Arranging { handbook: owner(project.as_ref()).into() })
+    let is_queued = call.service.distilling.arrange_now(project.as_ref()).await?;
+    Ok(distil::Arranging { handbook: owner(project.as_ref()).into(), given_up: !is_queued })
 }
 
 /// The present text of a handbook, as it would be rendered.

@@ -13,7 +13,7 @@ use cerebro_core::domain::{
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_service::{
-    Fact, FactsAbout, Fix, Forget, ImportRequest, Links, Preview, PreviewedFile, agent_named,
+    AgentPreview, Fact, FactsAbout, Fix, Forget, ImportRequest, Links, PreviewedFile, agent_named,
 };
 use cerebro_store::AgentCounts;
 
@@ -31,8 +31,8 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
 pub(super) async fn preview(call: &mut Call) -> AnswerTo<of::HistoryPreview> {
     let memory_files = call.arguments.flag(&["memory_files"])?;
     let request = request(&mut call.arguments)?;
-    let previewed = call.service.intake.preview(&request, memory_files).await?;
-    let found = |(agent, found): (&&str, &Preview)| history::Found {
+    let preview = call.service.intake.preview(&request, memory_files).await?;
+    let found = |(agent, found): (&&str, &AgentPreview)| history::Found {
         agent: Text::of(agent),
         files: found.files as u64,
         bytes: found.bytes,
@@ -45,10 +45,10 @@ pub(super) async fn preview(call: &mut Call) -> AnswerTo<of::HistoryPreview> {
         project: Text::of(&file.project),
     };
     Ok(history::Preview {
-        agents: previewed.agents.iter().map(found).collect(),
-        faults: previewed.faults.iter().map(|(path, why)| fault(path, why)).collect(),
-        near: previewed.near.iter().map(Text::of).collect(),
-        memory_files: previewed.memory_files.iter().map(memory_file).collect(),
+        agents: preview.agents.iter().map(found).collect(),
+        faults: preview.faults.iter().map(|(path, why)| fault(path, why)).collect(),
+        near: preview.near.iter().map(Text::of).collect(),
+        memory_files: preview.memory_files.iter().map(memory_file).collect(),
     })
 }
 

@@ -85,7 +85,7 @@ pub(super) async fn browse(call: &mut Call) -> AnswerTo<of::Browse> {
     let mut marks = call.service.recall.marks(&footings).await?;
     let places: Vec<_> = memories.iter().map(|memory| (memory.id, &memory.scope)).collect();
     freshness::mark(call, &places, &mut marks).await?;
-    let now = Timestamp::now();
+    let now = call.now();
     let row = |memory: &Memory| Browsed {
         row: memory_row(memory),
         origin: memory.taint.origin.as_str().into(),

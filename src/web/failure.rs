@@ -124,9 +124,12 @@ fn refused(refusal: Refusal) -> Failure {
         return Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", refusal.message);
     };
     let (status, title, next) = match code {
-        Code::NoMemory | Code::NoSession | Code::NoWork | Code::EmptyProject | Code::BadMemoryId => {
-            (StatusCode::NOT_FOUND, "There is nothing here.", "")
-        }
+        Code::NoMemory
+        | Code::NoSession
+        | Code::NoWork
+        | Code::NoProposal
+        | Code::EmptyProject
+        | Code::BadMemoryId => (StatusCode::NOT_FOUND, "There is nothing here.", ""),
         Code::MemoryPurged => (StatusCode::GONE, "This memory was destroyed.", ""),
         Code::InvalidArgument => (StatusCode::BAD_REQUEST, "That cannot be done.", ""),
         Code::MemoryDeleted => (StatusCode::CONFLICT, "This memory is deleted.", "Restore it first."),

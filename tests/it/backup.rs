@@ -139,7 +139,7 @@ fn only_an_empty_home_is_filled() {
     home.run(&["daemon", "stop"]).success();
     let refused = home.run(&["backup", "restore", path]);
     assert_eq!(refused.code(), 1, "{refused:?}");
-    assert!(refused.stderr.contains("holds memories already"), "{refused:?}");
+    assert!(refused.stderr.contains("holds memories already\nhint: give --home DIR"), "{refused:?}");
     assert!(home.export_text() == before, "a refused restore changed something");
 
     let provider = FaultyProvider::start();

@@ -131,7 +131,9 @@ fn orphaned_stuck_and_dead_jobs_are_reported() {
     assert_seen(&home, "jobs", "job:stuck");
     assert_repaired(&home, "jobs");
     alter(&home, &job("dead", &format!("{live}, state = 'dead'")));
-    assert_seen(&home, "jobs", "cerebro jobs retry");
+    assert_seen(&home, "jobs", "given up");
+    let shown = home.run(&["doctor"]);
+    assert!(shown.stderr.contains("cerebro jobs retry"), "{shown:?}");
     assert_unrepaired(&home, "jobs");
 }
 

@@ -95,10 +95,14 @@ fn hints_name_commands_to_people_and_tools_to_agents() {
     let id = agent.save("Gone", "To be deleted.");
     agent.ok("mem_delete", json!({"id": id}));
     for (args, want) in [
-        (["get", "zzzzzzzzzzzz"], "hint: `cerebro search` finds memories".to_owned()),
-        (["timeline", id.as_str()], format!("hint: `cerebro restore {id}` brings it back")),
+        (&["get", "zzzzzzzzzzzz"][..], "hint: `cerebro search` finds memories".to_owned()),
+        (&["timeline", &id][..], format!("hint: `cerebro restore {id}` brings it back")),
+        (
+            &["distil", "undo", "azzzzzzzzzzzz"][..],
+            "hint: `cerebro distil review` lists those that wait".to_owned(),
+        ),
     ] {
-        let refused = home.run(&args);
+        let refused = home.run(args);
         assert_eq!(refused.code(), 1, "{refused:?}");
         assert!(refused.stderr.contains(&want) && !refused.stderr.contains("mem_"), "{refused:?}");
     }

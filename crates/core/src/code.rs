@@ -31,6 +31,8 @@ named! {
         NoSession = "no_session",
         /// There is no piece of work of that id. Data: `work`.
         NoWork = "no_work",
+        /// There is no candidate or arrangement of that id. Data: `id`.
+        NoProposal = "no_proposal",
         /// Nothing belongs to the project. Data: `project`.
         EmptyProject = "empty_project",
         /// The settings name no model.
@@ -43,7 +45,7 @@ named! {
         IndexFailed = "index_failed",
         /// No backup could be made.
         BackupFailed = "backup_failed",
-        /// The keys of the journal of work cannot be used.
+        /// The keys of the journal of work cannot be used, or what it keeps was changed.
         JournalFailed = "journal_failed",
         /// The journal of work does not answer in time; what was asked may still be done.
         JournalBusy = "journal_busy",
@@ -82,6 +84,7 @@ impl Code {
             | Self::PurgeForbidden
             | Self::NoSession
             | Self::NoWork
+            | Self::NoProposal
             | Self::EmptyProject => true,
             Self::NoModel
             | Self::StudioOpen

@@ -6,8 +6,9 @@
 mod named;
 
 pub mod sync;
-pub mod taint;
 pub mod text;
+
+pub mod taint;
 
 pub mod redact;
 

@@ -280,7 +280,8 @@ impl Engine {
 impl Embedded {
     async fn close(self) -> Result<(), EngineError> {
         // Dropping the last handle makes the engine's own task shut the datastore down and release it and the
-        // folder's lock. If we shut it down before that, the engine's second shutdown would fail noisily.
+        // folder's lock. If we shut it down before that, the engine's second shutdown would fail noisily. SurrealDB
+        // detaches that task and tells nobody of its end, so the number of handles is polled.
         drop(self.db);
         let released = async {
             while Arc::strong_count(&self.datastore) > 1 {

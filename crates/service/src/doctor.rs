@@ -249,7 +249,7 @@ impl Service {
         for (rows, what) in [
             (&faulty.orphans, "about memories that are not live"),
             (&faulty.stuck, "begun and left"),
-            (&faulty.dead, "given up (`cerebro jobs retry` tries them again)"),
+            (&faulty.dead, "given up"),
         ] {
             if !rows.is_empty() {
                 words.push(many(rows, "job", what));
@@ -331,7 +331,6 @@ impl Service {
             return Ok(Check::sound("index", "holds every live memory and no other"));
         };
         if !fix {
-            let words = format!("{words}. `cerebro doctor --fix` builds it anew");
             return Ok(Check::failed("index", words));
         }
         self.recall.index.rebuild_index().await?;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use cerebro_core::code::Code;
 use cerebro_core::domain::{
-    CandidateId, ChunkId, DocumentId, ExchangeId, MemoryId, Project, WorkId,
+    ArrangementId, CandidateId, ChunkId, DocumentId, ExchangeId, MemoryId, Project, WorkId,
     limits::{ECHO_CHARS_MAX, HIT_TITLE_CHARS_MAX},
 };
 use cerebro_core::redact::{self, RedactedText};
@@ -38,6 +38,8 @@ pub enum ServiceError {
     NoExchange(ExchangeId),
     #[error("no candidate `{0}`: it never waited here, or what it rests on is forgotten")]
     NoCandidate(CandidateId),
+    #[error("no arrangement `{0}`")]
+    NoArrangement(ArrangementId),
     #[error(
         "no passage of a document `{0}`: it was never read, its document says something else now, or is forgotten"
     )]
@@ -74,7 +76,7 @@ pub enum ServiceError {
     /// There is no such piece of work, for this caller.
     #[error("no work `{0}`")]
     NoWork(WorkId),
-    /// The keys of the journal cannot be used.
+    /// The keys of the journal cannot be used, or what it keeps was changed.
     #[error("the journal of work failed: {0}")]
     Journal(String),
     #[error("the journal of work answers too slowly at present; what was asked may still be done")]
@@ -126,11 +128,10 @@ impl ServiceError {
     pub fn code(&self) -> Code {
         match self {
             Self::Invalid { .. } => Code::InvalidArgument,
-            Self::NoMemory(_)
-            | Self::NoExchange(_)
-            | Self::NoChunk(_)
-            | Self::NoDocument(_)
-            | Self::NoCandidate(_) => Code::NoMemory,
+            Self::NoMemory(_) | Self::NoExchange(_) | Self::NoChunk(_) | Self::NoDocument(_) => {
+                Code::NoMemory
+            }
+            Self::NoCandidate(_) | Self::NoArrangement(_) => Code::NoProposal,
             Self::Deleted(_) => Code::MemoryDeleted,
             Self::Purged(_) => Code::MemoryPurged,
             Self::RevisionMismatch { .. } => Code::RevisionMismatch,
@@ -162,6 +163,7 @@ impl ServiceError {
             }
             Self::NoExchange(id) => json!({ "id": id.to_string() }),
             Self::NoCandidate(id) => json!({ "id": id.to_string() }),
+            Self::NoArrangement(id) => json!({ "id": id.to_string() }),
             Self::NoChunk(id) => json!({ "id": id.to_string() }),
             Self::NoDocument(id) => json!({ "id": id.to_string() }),
             Self::RevisionMismatch { id, expected, present } => {

@@ -84,7 +84,7 @@ pub use history::{
 };
 pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{
-    AgentProgress, Choice, HistoryOptions, HistorySettings, ImportRequest, Intake, Preview, Previewed,
+    AgentPreview, AgentProgress, Choice, HistoryOptions, HistorySettings, ImportRequest, Intake, Preview,
     PreviewedFile, Progress, ProjectOf, TranscriptFolder, agent_named, agents, check_companions, glance,
     places,
 };

@@ -188,10 +188,11 @@ impl Sessions {
         &self,
         gone_since: impl Fn(&SessionId) -> Timestamp,
     ) -> Result<(), ServiceError> {
-        const PAGE: usize = 1_000;
+        /// Most live sessions that are looked at: far fewer agents are at work at once.
+        const LIVE_MAX: usize = 1_000;
         let grace = jiff::SignedDuration::try_from(DISCONNECT_GRACE).unwrap_or_default();
         let others: Vec<String> = lock(&self.held.others).iter().cloned().collect();
-        for session in self.base.store.sessions().live(&others, PAGE).await? {
+        for session in self.base.store.sessions().live(&others, LIVE_MAX).await? {
             let gone = gone_since(&session.id).max(session.seen_at);
             if !self.is_connected(&session.id) && self.base.store.now().duration_since(gone) >= grace {
                 self.end(None, &session.id, EndReason::Disconnected).await?;
@@ -308,6 +309,7 @@ async fn begin(
     mut session: Session,
     parent: Option<&SessionId>,
 ) -> Result<Session, ServiceError> {
+    /// Most earlier sessions among which the previous one of the same agent is searched: agents are few.
     const LOOK_BACK: usize = 20;
     session.follows = match parent.filter(|parent| **parent != session.id) {
         Some(parent) => {

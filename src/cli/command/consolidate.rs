@@ -13,7 +13,7 @@ use crate::answer::consolidation::{Cycle, Report, Step};
 /// that passes the check joins the plan as a step `derive`, with its sources.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").args(["plan", "apply", "undo", "log"]))]
-#[allow(clippy::option_option, reason = "an option with or without its value, as clap reads it")]
+#[expect(clippy::option_option, reason = "an option with or without its value, as clap reads it")]
 pub struct ConsolidateArgs {
     /// Make a plan and show it [default]
     #[arg(long)]

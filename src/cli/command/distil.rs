@@ -167,9 +167,9 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<()> {
     context.output.note(&format!("{queued} queued; `cerebro distil status` shows the progress"));
     if answer.given_up > 0 {
         let given_up = text::counted(answer.given_up, "session");
-        context.output.note(&format!(
-            "{given_up} more: the model gave no usable answer before; `cerebro jobs` says why, `cerebro jobs retry` asks again"
-        ));
+        let said =
+            format!("{given_up} more: the model gave no usable answer before; {}", handbook::ASK_AGAIN);
+        context.output.note(&said);
     }
     Ok(())
 }

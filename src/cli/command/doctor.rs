@@ -46,14 +46,12 @@ pub struct DoctorArgs {
 
 pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<()> {
     let Some(root) = context.home.clone().or_else(|| user_home().map(|home| home.join(".cerebro"))) else {
-        return print(
-            context,
-            &[Check::failed("home", "the user's home folder is unknown: give --home DIR")],
-        );
+        let check = Check::failed("home", "the user's home folder is unknown: give --home DIR");
+        return print(context, &[check], args.fix);
     };
     if !root.exists() {
         let words = format!("{} does not exist yet; the first agent creates it", root.display());
-        return print(context, &[Check::sound("home", words)]);
+        return print(context, &[Check::sound("home", words)], args.fix);
     }
     // Before anything opens the home, which closes it to others by itself.
     let open_to_others = matches!(platform::privacy_fault(&root), Ok(Some(platform::OPEN_TO_OTHERS)));
@@ -62,7 +60,7 @@ pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<()> {
         Err(error) => {
             let mut checks = vec![Check::failed("home", error.to_string())];
             checks.extend(unknown("needs a usable home"));
-            return print(context, &checks);
+            return print(context, &checks, args.fix);
         }
     };
     let config = Config::read(&home.config_file());
@@ -79,10 +77,10 @@ pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<()> {
     bar.finish_and_clear();
     checks.extend(inside);
     checks.push(backups(&home, config.ok().as_ref(), status.as_ref()));
-    print(context, &checks)
+    print(context, &checks, args.fix)
 }
 
-fn print(context: &CommandContext, checks: &[Check]) -> Result<()> {
+fn print(context: &CommandContext, checks: &[Check], fix: bool) -> Result<()> {
     let well = checks.iter().all(|check| matches!(check.health, Health::Sound | Health::Repaired));
     let rows: Vec<Value> = checks
         .iter()
@@ -94,7 +92,23 @@ fn print(context: &CommandContext, checks: &[Check]) -> Result<()> {
         table.add(vec![check.name.to_owned(), check.health.as_str().to_owned(), check.words.clone()]);
     }
     context.output.table(&table, "nothing was checked")?;
+    next_steps(checks, fix).into_iter().for_each(|words| context.output.note(words));
     done_if(well)
+}
+
+/// What a person can do about the faults that the daemon found.
+fn next_steps(checks: &[Check], fix: bool) -> Vec<&'static str> {
+    let is_faulty =
+        |name: &str| checks.iter().any(|check| check.name == name && check.health == Health::Failed);
+    let steps = [
+        (
+            !fix && CHECKS.iter().any(|name| is_faulty(name)),
+            "`cerebro doctor --fix` repairs what can be rebuilt",
+        ),
+        (is_faulty("jobs"), "`cerebro jobs` says why jobs were given up, `cerebro jobs retry` retries them"),
+        (is_faulty("journal"), "`cerebro work verify` names every fault of the journal"),
+    ];
+    steps.into_iter().filter(|(applies, _)| *applies).map(|(_, words)| words).collect()
 }
 
 const COLUMNS: &[(&str, Layout)] =
@@ -434,6 +448,17 @@ mod tests {
         let worker = |state: &str| Worker { state: state.into(), ..Worker::default() };
         assert_eq!(model(&worker("off")).health, Health::Sound);
         assert_eq!(model(&worker("unusable")).health, Health::Failed);
+    }
+
+    #[test]
+    fn a_fault_of_the_store_has_a_next_step() {
+        let steps = |check: Check, fix| next_steps(&[Check::failed("disk", "x"), check], fix).join("\n");
+        assert_eq!(steps(Check::sound("index", "x"), false), "");
+        assert_eq!(steps(Check::failed("index", "x").repaired(), true), "");
+        assert!(steps(Check::failed("index", "x"), false).contains("doctor --fix"));
+        assert_eq!(steps(Check::failed("index", "x"), true), "", "it was tried");
+        assert!(steps(Check::failed("jobs", "x"), true).contains("jobs retry"));
+        assert!(steps(Check::failed("journal", "x"), true).contains("work verify"));
     }
 
     #[test]

@@ -10,6 +10,9 @@ use crate::answer::distil::{Arrangement, Decided, Operation, Skill};
 use crate::setup::{Change, skill};
 use cerebro_core::domain::Run;
 
+/// What a person can do about a question that was given up.
+pub const ASK_AGAIN: &str = "`cerebro jobs` says why, `cerebro jobs retry` asks again";
+
 /// Whose handbook.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("whose").args(["project", "all_projects"]).required(true)))]
@@ -97,6 +100,10 @@ pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<()> 
     }
     let answer = context.answer(args.whose.request(of::DistilArrange)).await?;
     let owner = answer.handbook.raw();
+    if answer.given_up {
+        let said = format!("the model gave no usable answer about the handbook of {owner} before");
+        return Err(Error::user(said).hint(ASK_AGAIN));
+    }
     context
         .output
         .note(&format!("the handbook of {owner} is queued; `cerebro distil review` will show the proposal"));

@@ -136,9 +136,7 @@ pub enum BackupError {
     #[error("{path} was not restored: {reason}")]
     NotRestored { path: PathBuf, reason: StoreError },
     /// The home holds something.
-    #[error(
-        "{0} holds memories already; give --home DIR for an empty home, or --replace, which keeps this one beside it"
-    )]
+    #[error("{0} holds memories already")]
     NotEmpty(PathBuf),
     /// The folder may be on a mount whose server is gone.
     #[error("{0} does not answer")]

@@ -75,12 +75,13 @@ impl Distilling {
         })
     }
 
-    /// Queues the arranging of a handbook, however few new items it has.
+    /// Queues the arranging of a handbook, however few new items it has. Returns whether it is queued: it is not if the
+    /// question about the handbook was given up before.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if distilling is off, no model is named, an arrangement of the handbook waits, it has no item
-    /// that may be sent, or the question about it was given up before.
-    pub async fn arrange_now(&self, project: Option<&Project>) -> Result<(), ServiceError> {
+    /// [`ServiceError::Invalid`] if distilling is off, no model is named, an arrangement of the handbook waits, or it has no
+    /// item that may be sent.
+    pub async fn arrange_now(&self, project: Option<&Project>) -> Result<bool, ServiceError> {
         self.needs_model()?;
         if let Some(waiting) = self.waiting_arrangement(project).await? {
             let problem = "an arrangement of that handbook waits; accept or reject it first";
@@ -93,14 +94,12 @@ impl Distilling {
         }
         let task = Task::Handbook(project.cloned());
         if self.given_up().await?.contains(&task) {
-            let problem = "the model gave no usable answer about that handbook before; `cerebro jobs` says why, and \
-                           `cerebro jobs retry` asks again";
-            return Err(ServiceError::invalid("project", &owner(project), problem));
+            return Ok(false);
         }
         self.hasten(std::slice::from_ref(&task)).await?;
         self.owe([task]).await?;
         self.jobs.queue(JobKind::Distil).unblock();
-        Ok(())
+        Ok(true)
     }
 
     async fn waiting_arrangement(
@@ -189,9 +188,10 @@ impl Distilling {
     /// An arrangement, with the handbook as it is without that arrangement.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if there is none.
+    /// [`ServiceError::NoArrangement`]
     pub async fn arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, Handbook), ServiceError> {
-        let arrangement = self.base.store.arrangements().by_id(id).await?.ok_or_else(|| unknown(id))?;
+        let arrangement =
+            self.base.store.arrangements().by_id(id).await?.ok_or(ServiceError::NoArrangement(*id))?;
         let mut sources = HandbookSources::of(&self.base.store).await?;
         sources.arrangements.retain(|other| other.id != *id);
         let handbook = sources.handbook(arrangement.project.as_ref());
@@ -203,7 +203,8 @@ impl Distilling {
     /// that is a change.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if there is none, it was decided otherwise, or none of its operations fits any more.
+    /// [`ServiceError::NoArrangement`]; [`ServiceError::Invalid`] if it was decided otherwise, or none of its operations fits
+    /// any more.
     pub async fn decide_arrangement(
         &self,
         id: &ArrangementId,
@@ -254,12 +255,13 @@ impl Distilling {
         wanted: ArrangementState,
     ) -> Result<(Arrangement, bool), ServiceError> {
         use ArrangementState as State;
-        let mut arrangement = write.store().arrangements().by_id(id).await?.ok_or_else(|| unknown(id))?;
+        let mut arrangement =
+            write.store().arrangements().by_id(id).await?.ok_or(ServiceError::NoArrangement(*id))?;
         let invalid = |problem: &str| Err(ServiceError::invalid("id", &id.to_string(), problem));
         match (arrangement.state, wanted) {
             (now, wanted) if now == wanted => return Ok((arrangement, false)),
             (State::Accepted, State::Rejected) => {
-                return invalid("it was accepted; `cerebro distil undo` takes it back");
+                return invalid("it was accepted; undo it instead");
             }
             (State::Waiting | State::Rejected, State::Undone) => return invalid("it was not accepted"),
             _ => {}
@@ -310,14 +312,6 @@ pub(super) fn proposed(
         at: Timestamp::UNIX_EPOCH,
         decided_at: None,
     }
-}
-
-fn unknown(id: &ArrangementId) -> ServiceError {
-    ServiceError::invalid(
-        "id",
-        &id.to_string(),
-        "there is no such arrangement; `cerebro distil review` lists those that wait",
-    )
 }
 
 /// The operations that fit a handbook, and the handbook after them. They must lose no item that they do not name.

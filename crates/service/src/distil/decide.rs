@@ -109,7 +109,7 @@ async fn put_rejected(write: &mut Write<'_>, id: &CandidateId) -> Result<Decided
         (CandidateState::Rejected, _) => return Ok(Decided { candidate, memory: None, changed: false }),
         (CandidateState::Accepted, memory) => {
             let memory = memory.map(|(memory, _)| memory.to_string()).unwrap_or_default();
-            let problem = format!("it is memory `{memory}` already; `cerebro delete {memory}` deletes that");
+            let problem = format!("it is memory `{memory}` already; delete that instead");
             return Err(ServiceError::invalid("id", &id.to_string(), problem));
         }
         (CandidateState::Waiting, _) => {}

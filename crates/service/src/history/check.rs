@@ -8,7 +8,6 @@ use cerebro_core::domain::{CandidateState, ExchangeId, SessionId, SubjectId};
 use cerebro_core::text;
 use cerebro_store::PAGE;
 
-/// The check's name.
 const NAME: &str = "history";
 
 impl History {
@@ -27,12 +26,12 @@ impl History {
         let ghosts = self.ghost_vectors(&kept).await?;
         if !ghosts.is_empty() {
             let vectors = text::counted(ghosts.len(), "vector");
-            let words = format!("{vectors} of exchanges that are not there");
+            let check = Check::failed(NAME, format!("{vectors} of exchanges that are not there"));
             if !fix {
-                return Ok(Check::failed(NAME, format!("{words}. `cerebro doctor --fix` removes them")));
+                return Ok(check);
             }
             self.base.store.exchange_vectors().remove(&ghosts).await?;
-            return Ok(Check::failed(NAME, words).repaired());
+            return Ok(check.repaired());
         }
         self.evidence.checked(Evidence::History, &kept, fix).await
     }
@@ -76,7 +75,7 @@ impl History {
                 if found != session.exchanges {
                     let full = session.exchanges;
                     return Ok(Err(format!(
-                        "session `{}` has {found} exchanges and tells of {full}",
+                        "session `{}` has {found} exchanges, and its row counts {full}",
                         session.id
                     )));
                 }

@@ -82,14 +82,14 @@ impl History {
         quiet.await;
         let Decided { mut done, source, is_changed } =
             self.base.store.transact(|write| Box::pin(draft.decide(write))).await?;
-        // Who waits for the writer goes on first: its task may be the next on this thread.
+        // Whoever waits for the writer goes on first: that task may be the next on this thread.
         tokio::task::yield_now().await;
         done.redacted = draft.redacted;
         let sources = self.base.store.sources();
         if let Some(source) = source
             && sources.by_id(&source.id).await?.as_ref() != Some(&source)
         {
-            // There is no exchange, so the source can be stored without a transaction.
+            // Without an exchange, the source needs no transaction.
             sources.put(&source).await?;
         }
         if is_changed {
@@ -123,8 +123,7 @@ impl Draft {
     fn of(batch: HistoryBatch) -> Result<Self, ServiceError> {
         let count = batch.exchanges.len();
         let refused = |what: String| {
-            let problem = format!("a batch has {what} at most; hand it over in parts");
-            ServiceError::invalid("exchanges", &count.to_string(), problem)
+            ServiceError::invalid("exchanges", &count.to_string(), format!("a batch has {what} at most"))
         };
         if count > HISTORY_BATCH_EXCHANGES_MAX {
             return Err(refused(format!("{HISTORY_BATCH_EXCHANGES_MAX} exchanges")));
@@ -145,7 +144,7 @@ impl Draft {
         if bytes > HISTORY_BATCH_BYTES_MAX {
             return Err(refused(format!("{HISTORY_BATCH_BYTES_MAX} bytes")));
         }
-        // The reader's state of a short file does not know it yet.
+        // The reader's state of a short file does not have the session yet.
         let source = Source { session: Some(session.id.clone()), ..batch.source };
         Ok(Self {
             session,
@@ -218,8 +217,8 @@ impl Draft {
         source
     }
 
-    /// Whether the whole batch is skipped: the session was forgotten, or is known from a source that has more.
-    async fn is_moot(
+    /// The result, if the whole batch is skipped: the session was forgotten, or is known from a source that has more.
+    async fn skipped(
         &self,
         write: &Write<'_>,
         known: Option<&PastSession>,
@@ -362,7 +361,7 @@ impl Draft {
     async fn decide(&self, write: &mut Write<'_>) -> Result<Decided, ServiceError> {
         let buried = self.buried(write).await?;
         let known = write.store().past_sessions().by_id(&self.session.id).await?;
-        if let Some(decided) = self.is_moot(write, known.as_ref(), &buried).await? {
+        if let Some(decided) = self.skipped(write, known.as_ref(), &buried).await? {
             return Ok(decided);
         }
         if let Some(known) = known.as_ref().filter(|known| known.agent != self.session.agent) {

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::prepare::clean;
+use super::prepare::{clean, session_id};
 use crate::{error::Taking, meant::is_forgotten, moment::storable};
 use cerebro_core::domain::{
     Ancestor, AncestorKind, Exchange, ExchangeId, FullExchange, HistoryTombstone, PastCommand, PastSession,
-    Project, Proven, SessionId, Timestamp,
+    Project, Proven, Timestamp,
     limits::{AGENT_NAME_CHARS_MAX, EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_secrets, redact_text};
@@ -151,12 +151,6 @@ pub(crate) async fn tombstone(
     }
     write.put_history_tombstones(vec![tombstone]);
     Ok(true)
-}
-
-/// The id of a session, without secrets.
-pub(crate) fn session_id(text: &str) -> Result<SessionId, String> {
-    SessionId::parse(&redact_name(text))
-        .map_err(|error| format!("session `{}`: {error}", redact_secrets(text)))
 }
 
 fn name(text: &str) -> RedactedText {

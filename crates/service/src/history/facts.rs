@@ -42,11 +42,11 @@ pub struct Fact {
     pub session: PastSession,
     /// The file, the command, or the line of the error.
     pub what: String,
-    /// Whether the command succeeded there; and how often it did, and did not, in all exchanges that were read.
+    /// Whether the command succeeded there.
     pub ok: Option<bool>,
-    /// See `ok`.
+    /// How often the command succeeded in all exchanges that were read.
     pub succeeded: usize,
-    /// See `ok`.
+    /// How often it failed in them.
     pub failed: usize,
     /// Of an error: its fix, if one came soon.
     pub fixed: Option<Fix>,
@@ -237,7 +237,7 @@ fn links(proven: Proven, file: &str) -> Links {
 /// Facts while they are collected.
 struct Gathered<'a> {
     about: &'a FactsAbout,
-    /// The words of an error, all of which are looked for; the commands of a line, each of which is.
+    /// Of an error, the words, all of which must be there; of a line, the commands, one of which must be there.
     words: Vec<String>,
     unrecorded: bool,
     limit: usize,
@@ -274,7 +274,7 @@ impl<'a> Gathered<'a> {
                     self.facts.push(fact(session, exchange, what, None));
                 }
             }
-            FactsAbout::Command(_) => self.commands(session, &exchange),
+            FactsAbout::Command(_) => self.look_at_commands(session, &exchange),
             FactsAbout::Error(_) => {
                 let error = exchange.errors.iter().find(|error| has_all(error, &self.words));
                 if let Some(error) = error.map(ToString::to_string) {
@@ -284,7 +284,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn commands(&mut self, session: &PastSession, exchange: &Exchange) {
+    fn look_at_commands(&mut self, session: &PastSession, exchange: &Exchange) {
         let is_asked = |line: &str| {
             let folded = text::fold(line);
             self.words.iter().any(|asked| folded.contains(asked.as_str()))
@@ -333,8 +333,8 @@ fn is_same_file(kept: &str, asked: &str) -> bool {
     !asked.is_empty() && (ends(kept, asked) || ends(asked, kept))
 }
 
-/// The commands to search for, folded, in the form in which they are recorded; and whether none would be. Then it is looked
-/// for as it is: it may be a part of a command.
+/// The commands to search for, folded, in the form in which they are recorded; and whether none of them is recorded. Then the
+/// text is searched for as it is, because it may be a part of a command.
 fn commands(asked: &str) -> (Vec<String>, bool) {
     let asked = redact_text(asked).value.one_line();
     // A command that adds `go_test.go` is not `go test`, so words are not looked for one by one.

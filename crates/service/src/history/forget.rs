@@ -57,10 +57,9 @@ impl Forgotten {
 
 impl History {
     /// Destroys the texts of exchanges and keeps a digest of each, or of its session, which every import respects. A text
-    /// that is the only condition keeps all later exchanges with it out, whatever their session. It works
-    /// page by page: if it is stopped half-way, it can be repeated. Backups and old files of the database may still
-    /// hold the texts; [`Service::compact`](crate::Service::compact) rewrites the latter. A dry run only
-    /// counts.
+    /// that is the only condition keeps all later exchanges with it out, whatever their session. It works page by page: if
+    /// it is stopped half-way, it can be repeated. Backups and old files of the database may still hold the texts;
+    /// [`Service::compact`](crate::Service::compact) rewrites the latter. A dry run only counts.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] without a condition; a failing store.
@@ -174,8 +173,8 @@ impl History {
                 let titles = |run: &DistilRun| {
                     run.session == id && run.title.as_ref().is_some_and(|title| what.holds(title))
                 };
-                let is_told = claiming.contains(&id) || runs.iter().any(titles);
-                if what.covers(&session) && (is_told || session.names().into_iter().any(is_meant)) {
+                let is_claimed = claiming.contains(&id) || runs.iter().any(titles);
+                if what.covers(&session) && (is_claimed || session.names().into_iter().any(is_meant)) {
                     let batch = ForgetBatch { session: id, exchanges: Vec::new(), what };
                     self.forget_batch(&batch, handbooks, forgotten).await?;
                 }
@@ -189,8 +188,8 @@ impl History {
         let mut claiming = BTreeSet::new();
         let mut pages = self.base.store.candidates().walk();
         while let Some(page) = pages.next().await? {
-            let telling = page.into_iter().filter(|candidate| candidate.any_text(|text| what.holds(text)));
-            claiming.extend(telling.map(|candidate| candidate.session));
+            let meant = page.into_iter().filter(|candidate| candidate.any_text(|text| what.holds(text)));
+            claiming.extend(meant.map(|candidate| candidate.session));
         }
         Ok(claiming)
     }

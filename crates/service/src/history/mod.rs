@@ -17,20 +17,20 @@ pub(super) mod tests;
 
 pub use commit::{HistoryBatch, HistoryCommitted};
 pub(super) use export::{
-    ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, past_session, session_id, tombstone,
+    ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, past_session, tombstone,
 };
 pub use facts::{Fact, Facts, FactsAbout, Fix, Links};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::Forgotten;
 pub use prepare::agent_slug;
-pub(crate) use prepare::{clean, cursor};
+pub(crate) use prepare::{clean, cursor, session_id};
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::{ServiceError, base::Base, index::EvidenceIndexes, memories::Memories};
-use cerebro_core::domain::{PastSession, Project, SessionId, Source};
+use cerebro_core::domain::{PastSession, Project, SessionId, Source, native_digest};
 use cerebro_store::HistoryCounts;
 use cerebro_transcript::{Agent, State};
 
@@ -81,8 +81,7 @@ impl History {
     /// The sessions that have an exchange which begins or ends with one of these native ids, for
     /// [`cerebro_transcript::lineage`]: pairs of a native id and a session.
     pub async fn owners(&self, native: &[&str]) -> Result<Vec<(String, SessionId)>, ServiceError> {
-        let by_digest: std::collections::HashMap<String, &str> =
-            native.iter().map(|id| (cerebro_core::domain::native_digest(id), *id)).collect();
+        let by_digest: HashMap<String, &str> = native.iter().map(|id| (native_digest(id), *id)).collect();
         let digests: Vec<String> = by_digest.keys().cloned().collect();
         let owners = self.base.store.exchanges().owners_of_turns(&digests).await?;
         let named = |(digest, session)| Some(((*by_digest.get(&digest)?).to_owned(), session));

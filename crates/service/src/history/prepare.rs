@@ -11,7 +11,7 @@ use cerebro_core::domain::{
     limits::{CURSOR_BYTES_MAX, EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
     native_digest,
 };
-use cerebro_core::redact::{RedactedText, redact_name, redact_text};
+use cerebro_core::redact::{RedactedText, redact_name, redact_secrets, redact_text};
 use cerebro_core::text;
 use cerebro_transcript::{
     self as transcript, Agent, State, facts,
@@ -103,7 +103,7 @@ impl Texts {
                 .filter(|name| !name.is_empty())
         };
         Ok(PastSession {
-            id: session_id(&found.id).ok_or_else(|| {
+            id: session_id(&found.id).map_err(|_| {
                 let problem = "a session has an id of 1 to 128 printable characters";
                 ServiceError::invalid("session", &found.id, problem)
             })?,
@@ -128,11 +128,7 @@ impl Texts {
         mut found: Vec<transcript::Exchange>,
     ) -> Vec<FullExchange> {
         for exchange in &mut found {
-            exchange.each_text(|text| {
-                let cleaned = redact_text(text);
-                self.redacted += cleaned.count;
-                *text = cleaned.value.into();
-            });
+            exchange.each_text(|text| *text = self.text(text).into());
         }
         let mut at = session.started_at;
         found
@@ -232,9 +228,10 @@ fn to_do(list: &facts::ToDo) -> PastToDo<String> {
     PastToDo { whole: list.whole, items: list.items.iter().map(item).collect() }
 }
 
-/// The id of a session, as in its transcript. An id that looks like a secret was not made by an agent.
-fn session_id(id: &str) -> Option<SessionId> {
-    SessionId::parse(&redact_name(id)).ok()
+/// The id of a session. One that looks like a secret is redacted: no agent made it.
+pub(crate) fn session_id(text: &str) -> Result<SessionId, String> {
+    SessionId::parse(&redact_name(text))
+        .map_err(|error| format!("session `{}`: {error}", redact_secrets(text)))
 }
 
 fn ancestor(parent: &transcript::turn::Parent) -> Ancestor {
@@ -245,7 +242,7 @@ fn ancestor(parent: &transcript::turn::Parent) -> Ancestor {
         ParentKind::Compaction => AncestorKind::Compaction,
         ParentKind::Plan => AncestorKind::Plan,
     };
-    Ancestor { kind, session: parent.session.as_deref().and_then(session_id) }
+    Ancestor { kind, session: parent.session.as_deref().and_then(|id| session_id(id).ok()) }
 }
 
 /// The moment in the store's precision, so that it is read back unchanged.

@@ -107,8 +107,9 @@ fn committed(added: usize, replaced: usize, unchanged: usize) -> HistoryCommitte
     HistoryCommitted { added, replaced, unchanged, ..HistoryCommitted::default() }
 }
 
-async fn found(service: &Service, query: &str) -> (Match, Vec<ExchangeId>) {
-    let request = EvidenceRequest {
+/// A search in the project.
+fn asked(query: &str) -> EvidenceRequest {
+    EvidenceRequest {
         query: query.to_owned(),
         project: Some(project()),
         hidden: false,
@@ -117,9 +118,12 @@ async fn found(service: &Service, query: &str) -> (Match, Vec<ExchangeId>) {
         until: None,
         limit: 10,
         offset: 0,
-    };
-    let found =
-        service.recall.search_evidence(Evidence::History, &request).await.unwrap().expect("there is history");
+    }
+}
+
+async fn found(service: &Service, query: &str) -> (Match, Vec<ExchangeId>) {
+    let found = service.recall.search_evidence(Evidence::History, &asked(query)).await.unwrap();
+    let found = found.expect("there is history");
     (found.matched, found.hits.iter().map(|hit| hit.id.into()).collect())
 }
 
@@ -142,16 +146,20 @@ fn titled(id: &str, title: &str, exchanges: Vec<transcript::Exchange>) -> Histor
 #[test]
 fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
     with_service(async |service| {
+        // The titles in the states of the readers.
+        let titles = async || {
+            let sources = service.history.sources(Agent::ClaudeCode).await.unwrap();
+            sources.iter().filter_map(|source| History::cursor(source)?.session.title).collect::<Vec<_>>()
+        };
         service.history.commit(titled("s1", "The secretquokka plan", talk(0..3))).await.unwrap();
+        assert_eq!(titles().await, ["The secretquokka plan"]);
         // A whole session: a fork that is read later has the same turns.
         let by_session = Forget { session: Some(session("s1")), ..Forget::default() };
         service.history.forget(&by_session, Run::Real).await.unwrap();
         let fork = service.history.commit(batch("fork", talk(0..4))).await.unwrap();
         assert_eq!((fork.added, fork.forgotten), (1, 3));
-        let kept = |source: &Source| History::cursor(source).and_then(|state| state.session.title);
         service.history.commit(titled("s1", "The secretquokka plan", talk(0..4))).await.unwrap();
-        let sources = service.history.sources(Agent::ClaudeCode).await.unwrap();
-        assert!(sources.iter().all(|source| kept(source).is_none()), "{sources:?}");
+        assert_eq!(titles().await, [""; 0]);
 
         // A title, by its text alone: it stays away when the session grows, from the reader's state too.
         service.history.commit(titled("s2", "The secretquokka plan", talk(20..22))).await.unwrap();
@@ -161,14 +169,13 @@ fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
             service.history.commit(titled("s2", "The secretquokka plan", talk(20..24))).await.unwrap();
         assert_eq!(grown.added, 2);
         assert_eq!(service.history.session(&session("s2")).await.unwrap().unwrap().title, None);
-        let sources = service.history.sources(Agent::ClaudeCode).await.unwrap();
-        assert!(sources.iter().all(|source| kept(source).is_none()), "{sources:?}");
+        assert_eq!(titles().await, [""; 0]);
 
         // The list of all that was typed has no ids of turns: nothing of such a session is taken from it.
         let only = Forget { text: Some(format!("prompt {}", word(20))), ..Forget::default() };
         assert_eq!(service.history.forget(&only, Run::Real).await.unwrap().exchanges, 1);
         let lines = exported(&service).await;
-        with_other(async |other| {
+        with_another(async |other| {
             other.import(&lines, Run::Real).await.unwrap();
             let before = exported(&other).await;
             let mut typed = batch("s2", vec![exchange(0, &format!("prompt {}", word(20)), "")]);
@@ -205,16 +212,7 @@ fn nothing_is_opened_or_written_before_the_first_batch() {
     let folder = tempfile::tempdir().unwrap();
     run(async {
         let service = open(folder.path()).await;
-        let request = EvidenceRequest {
-            query: "anything".to_owned(),
-            project: None,
-            hidden: true,
-            reader: None,
-            since: None,
-            until: None,
-            limit: 10,
-            offset: 0,
-        };
+        let request = EvidenceRequest { project: None, hidden: true, ..asked("anything") };
         assert!(service.recall.search_evidence(Evidence::History, &request).await.unwrap().is_none());
         assert!(
             service.recall.evidence_hint(Evidence::History, "anything", None, None).await.unwrap().is_none()
@@ -251,19 +249,12 @@ fn a_batch_is_kept_once_however_often_and_in_whatever_parts_it_comes() {
         let mut whole = talk(0..5);
         whole[4].turns.push(Turn::Reply { text: "one more word".to_owned(), at: None });
         let lines = exported(&service).await;
-        with_other(async |other| {
+        with_another(async |other| {
             other.history.commit(batch("s1", whole)).await.unwrap();
             assert_eq!(exported(&other).await, lines);
         })
         .await;
     });
-}
-
-async fn with_other(test: impl AsyncFnOnce(Service)) {
-    let folder = tempfile::tempdir().unwrap();
-    let service = open(folder.path()).await;
-    test(service.clone()).await;
-    service.close().await.unwrap();
 }
 
 #[test]
@@ -311,6 +302,10 @@ fn a_batch_has_its_bounds_and_a_session_its_agent() {
         assert_eq!(done, committed(limits::HISTORY_BATCH_EXCHANGES_MAX, 0, 0));
         let error = service.history.commit(batch("s2", talk(0..largest + 1))).await.unwrap_err();
         assert!(error.to_string().contains("200 exchanges at most"), "{error}");
+        let long = "word ".repeat(limits::EXCHANGE_BYTES_MAX / 5);
+        let exchanges = (0..largest).map(|seq| exchange(seq, "a prompt", &long)).collect();
+        let error = service.history.commit(batch("s2", exchanges)).await.unwrap_err();
+        assert!(error.to_string().contains("4194304 bytes at most"), "{error}");
         let error = service.history.commit(batch("", talk(0..1))).await.unwrap_err();
         assert!(matches!(error, ServiceError::Invalid { field: "session", .. }), "{error}");
         let mut other = batch("s1", talk(0..1));
@@ -358,16 +353,7 @@ fn sessions_without_a_person_are_found_only_when_asked_for() {
         automated.session.automated = true;
         service.history.commit(automated).await.unwrap();
         assert_eq!(found(&service, &word(0)).await.1, []);
-        let mut request = EvidenceRequest {
-            query: word(0),
-            project: None,
-            hidden: true,
-            reader: None,
-            since: None,
-            until: None,
-            limit: 10,
-            offset: 0,
-        };
+        let mut request = EvidenceRequest { project: None, hidden: true, ..asked(&word(0)) };
         assert_eq!(
             service.recall.search_evidence(Evidence::History, &request).await.unwrap().unwrap().hits.len(),
             1
@@ -412,12 +398,15 @@ fn what_was_forgotten_stays_so_and_leaves_no_byte() {
         let lines = exported(&service).await;
         assert!(lines.iter().all(|line| !line.contains("quokka")));
         service.compact().await.unwrap();
-        assert_eq!(service.examine(false).await.iter().filter(|check| check.name == "history").count(), 1);
+        let checks = service.examine(false).await;
+        let is_sound =
+            |check: &doctor::Check| check.name == "history" && check.health == doctor::Health::Sound;
+        assert!(checks.iter().any(is_sound), "{checks:?}");
         service.close().await.unwrap();
         assert!(!is_on_disk(folder.path(), b"embarrassingquokka"));
 
         // The tombstones go with an export.
-        with_other(async |other| {
+        with_another(async |other| {
             other.import(&lines, Run::Real).await.unwrap();
             let again = other.history.commit(batch("s1", exchanges)).await.unwrap();
             assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
@@ -450,7 +439,7 @@ fn a_text_that_was_forgotten_stays_out_of_every_session() {
         let done =
             service.history.commit(titled("s4", "The EmbarrassingQuokka plan", others(30))).await.unwrap();
         assert_eq!((done.added, done.forgotten), (1, 1));
-        with_other(async |other| {
+        with_another(async |other| {
             other.history.commit(titled("s5", "The EmbarrassingQuokka plan", others(40))).await.unwrap();
             let imported = service.import(&exported(&other).await, Run::Real).await.unwrap();
             assert_eq!((imported.created, imported.skipped.len()), (2, 1), "{imported:?}");
@@ -523,7 +512,7 @@ fn an_import_that_ends_leaves_the_sessions_of_another_alone() {
         let is_session = |line: &&String| line.contains("\"kind\":\"past_session\"");
         let (sessions, rest): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| is_session(&line));
         assert_eq!(sessions.len(), 1);
-        with_other(async |other| {
+        with_another(async |other| {
             let [first, second] = [other.importing().await, other.importing().await];
             other.import(&sessions, Run::Real).await.unwrap();
             drop(first);
@@ -545,7 +534,7 @@ fn an_export_that_is_imported_comes_out_as_it_went_in() {
         exchanges[2] = exchange(2, "line one\nline two", "a \"quoted\" reply");
         service.history.commit(batch("s1", exchanges)).await.unwrap();
         let lines = exported(&service).await;
-        with_other(async |other| {
+        with_another(async |other| {
             let imported = other.import(&lines, Run::Real).await.unwrap();
             assert_eq!((imported.created, &imported.skipped), (4, &Vec::new()));
             assert_eq!(exported(&other).await, lines);

@@ -16,10 +16,10 @@ use crate::{ServiceError, history::clean, lock};
 use cerebro_core::domain::{HistoryTombstone, SourceState, Timestamp, native_digest};
 use cerebro_core::text;
 
-/// The words on a file whose session another file has, with all that is in this one.
+/// What is said of a file if another file has its session, and everything that is in this one.
 pub(super) const IN_ANOTHER: &str = "another file has the same session and more of it";
 /// Most native ids that are looked up at once.
-const IDS: usize = 200;
+const IDS_MAX: usize = 200;
 
 /// The native ids of the first turns of a file's exchanges. Blocks.
 fn firsts_of(found: Found, now: Timestamp) -> Result<Vec<String>, Fault> {
@@ -36,8 +36,7 @@ impl Intake {
         (*other != found.path && other.is_file()).then(|| other.clone())
     }
 
-    /// The words on a file that is left out because another one has its session. What only this one has is named in the
-    /// status.
+    /// What is said of a file that is left out because another one has its session. The status says what only this one has.
     pub(super) async fn left_out_for(&self, found: &Found, other: &Path) -> Result<String, Trouble> {
         let missing = self.missing_of(found).await?;
         if missing == 0 {
@@ -65,7 +64,7 @@ impl Intake {
         let former = Found { form, path: former, stat: Stat::default(), ..found.clone() };
         let words = match self.left_out_for(&former, &found.path).await {
             Ok(words) => words,
-            // It is on its way to another place.
+            // The file is being moved.
             Err(Trouble::Source(_)) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -83,7 +82,7 @@ impl Intake {
         let (opened, now) = (found.clone(), self.base.now());
         let firsts = blocking(move || firsts_of(opened, now)).await??;
         let mut missing = firsts.len();
-        for some in firsts.chunks(IDS) {
+        for some in firsts.chunks(IDS_MAX) {
             let ids: Vec<&str> = some.iter().map(String::as_str).collect();
             let mut stored: Vec<String> =
                 self.history.owners(&ids).await?.into_iter().map(|(id, _)| id).collect();
@@ -95,7 +94,7 @@ impl Intake {
         Ok(missing)
     }
 
-    /// Those of these native ids of which the exchange was forgotten.
+    /// Those of some native ids whose exchange was forgotten.
     async fn forgotten_among(&self, ids: &[&str]) -> Result<Vec<String>, ServiceError> {
         let tombstone = |id: &str| HistoryTombstone::of_turn(&native_digest(id));
         let asked: Vec<HistoryTombstone> = ids.iter().map(|id| tombstone(id)).collect();
@@ -103,7 +102,7 @@ impl Intake {
         Ok(ids.iter().filter(|id| buried.contains(&tombstone(id))).map(|id| (*id).to_owned()).collect())
     }
 
-    /// Keeps the words on a file that has more of a session than was imported, for as long as it is there.
+    /// Keeps what is said of a file that has more of a session than was imported, for as long as the file is there.
     fn set_apart(&self, path: &Path, words: Option<String>) {
         if let Some(known) = lock(&self.state.known).as_mut() {
             match &words {
@@ -165,7 +164,7 @@ mod tests {
             fs::write(&short, turns(3..6)).unwrap();
             with_service(async |service| {
                 let intake = &service.intake;
-                intake.know().await.unwrap();
+                intake.load_known().await.unwrap();
                 let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
                 let files = if long_comes_first { [&long, &short] } else { [&short, &long] };
                 for path in files {
@@ -178,7 +177,7 @@ mod tests {
                 assert!(faults.len() == 1 && words.contains("in no other file: 2 exchanges"), "{faults:?}");
                 // The next daemon says it, too.
                 *lock(&intake.state.known) = None;
-                intake.know().await.unwrap();
+                intake.load_known().await.unwrap();
                 assert_eq!(lock(&intake.state.known).as_ref().unwrap().apart.len(), 1);
                 // Also when the longer file is gone.
                 fs::remove_file(&long).unwrap();

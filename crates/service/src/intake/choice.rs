@@ -42,6 +42,7 @@ impl fmt::Display for Choice {
     }
 }
 
+/// The table of one agent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OfAgent {
@@ -52,13 +53,13 @@ struct OfAgent {
 
 impl<'de> Deserialize<'de> for Choice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(ChoiceVisitor)
     }
 }
 
-struct Reader;
+struct ChoiceVisitor;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for ChoiceVisitor {
     type Value = Choice;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Intake;
-use super::{
-    folders::{TranscriptFolder, agents},
-    walk,
-};
+use super::{Intake, folders::agents};
 use crate::{History, ServiceError, agent_slug};
 
 /// Most sources whose unknown records are named.
@@ -48,10 +44,4 @@ impl Intake {
         }
         Ok(drift)
     }
-}
-
-/// How many files of sessions lie in some places, and their bytes. Blocks.
-pub fn glance(places: &[TranscriptFolder]) -> (usize, u64) {
-    let files = walk::walk(places).files;
-    (files.len(), files.iter().map(|file| file.stat.size).sum())
 }

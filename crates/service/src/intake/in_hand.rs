@@ -72,7 +72,7 @@ fn tail(places: &[TranscriptFolder], transcript: &Path) -> Option<Vec<Exchange>>
     Some(batch.exchanges)
 }
 
-/// The newest first, each once.
+/// The files and commands of some exchanges in words, the newest first, each once. `None` if there are none.
 fn in_words(exchanges: &[Exchange]) -> Option<String> {
     let (mut files, mut commands) = (Vec::<String>::new(), Vec::<String>::new());
     for exchange in exchanges.iter().rev() {
@@ -116,6 +116,7 @@ fn in_words(exchanges: &[Exchange]) -> Option<String> {
     Some(kept[..end].to_owned())
 }
 
+/// What follows a command that failed.
 const FAILED: &str = "  (failed)";
 
 fn add(list: &mut Vec<String>, item: String, most: usize) {

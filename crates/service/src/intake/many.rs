@@ -9,12 +9,12 @@ use std::{
 use super::Intake;
 use super::{
     forks::Copying,
-    reading::Cursor,
+    reading::{Cursor, Fault, small},
     rows::{Database, Head},
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
     walk::{Found, key_of},
 };
-use crate::{agent_slug, lock, work};
+use crate::{ServiceError, agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
 use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session, State, typed};
 
@@ -42,28 +42,19 @@ impl Intake {
         let (mut database, heads) = blocking(move || {
             let database = Database::open(&opened.path)?;
             let heads = database.heads(opened.only())?;
-            Ok::<_, super::reading::Fault>((database, heads))
+            Ok::<_, Fault>((database, heads))
         })
         .await??;
-        let known = match found.only() {
-            Some(id) => {
-                let source = self.history.source(found.agent, &key_of(&found.path, id)).await?;
-                source.into_iter().collect()
-            }
-            None => self.history.sources(found.agent).await?,
-        };
-        let edge = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
-        let known: HashMap<String, Option<String>> =
-            known.into_iter().map(|source| (source.id.clone(), edge(&source))).collect();
+        let watermarks = self.watermarks(found).await?;
         // Some of its sessions may have files of their own.
         lock(&self.state.wanted).scan |= left.for_later && heads.is_empty();
         for head in heads {
             let key = key_of(&found.path, &head.id);
-            let edge = known.get(&Source::id_of(agent_slug(found.agent), &key));
-            if edge.is_some_and(|edge| edge.as_deref() == Some(&head.watermark)) {
+            let watermark = watermarks.get(&Source::id_of(agent_slug(found.agent), &key));
+            if watermark.is_some_and(|watermark| watermark.as_deref() == Some(&head.watermark)) {
                 continue;
             }
-            let is_too_old = edge.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
+            let is_too_old = watermark.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
             // If the head does not have the folder, the session has it.
             let is_placed = found.agent != Agent::Cursor;
             if is_too_old
@@ -84,7 +75,7 @@ impl Intake {
                     if !is_placed
                         && !self.is_wanted(found, batch.session.cwd.clone(), pass, &mut left).await => {}
                 Ok(batch) => {
-                    self.holds(found, &key, &head.id);
+                    self.note_holder(found, &key, &head.id);
                     self.take_rows(found, &key, &head, batch, pass).await?;
                     lock(&self.state.progress).recovered(&at);
                 }
@@ -95,6 +86,20 @@ impl Intake {
             }
         }
         self.done_with(found, &left).await
+    }
+
+    /// The watermarks of the sessions that were read, by the ids of their sources; `None` if another version of the reader read
+    /// the session.
+    async fn watermarks(&self, found: &Found) -> Result<HashMap<String, Option<String>>, ServiceError> {
+        let sources: Vec<Source> = match found.only() {
+            Some(id) => {
+                let source = self.history.source(found.agent, &key_of(&found.path, id)).await?;
+                source.into_iter().collect()
+            }
+            None => self.history.sources(found.agent).await?,
+        };
+        let watermark = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
+        Ok(sources.iter().map(|source| (source.id.clone(), watermark(source))).collect())
     }
 
     /// Whether a session of a folder is wanted. If it is not, that is noted.
@@ -119,13 +124,13 @@ impl Intake {
     /// Stores the state of a source with many sessions. This comes last, so that an interrupted pass is repeated.
     async fn done_with(&self, found: &Found, left: &Remainder) -> Result<Taken, Trouble> {
         if left.for_later {
-            return Ok(Taken::Remainder);
+            return Ok(Taken::Skipped);
         }
         let state = if left.by_choice { SourceState::Excluded } else { SourceState::Fresh };
         let key = found.path.to_string_lossy();
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
-        let read = standing.read(Some(&of_rows(found, "", "")), state, None);
-        self.history.put_source(&read).await?;
+        let row = standing.row(Some(&cursor_at(found, "", "")), state, None);
+        self.history.put_source(&row).await?;
         Ok(Taken::Done(found.stat))
     }
 
@@ -141,7 +146,7 @@ impl Intake {
         self.note_counts(found.agent, key, None, &batch.counts);
         let standing =
             SourceProgress { restarted: true, ..SourceProgress::of(found.agent, key, batch.counts.clone()) };
-        let cursor = of_rows(found, &head.id, &head.watermark);
+        let cursor = cursor_at(found, &head.id, &head.watermark);
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
         self.drop_copies(&mut batch, &mut Copying::of(true), None).await?;
         let reading = work::Reading::of(&batch, None);
@@ -155,12 +160,11 @@ impl Intake {
     /// Imports the prompts of sessions whose transcripts are gone.
     pub(super) async fn take_typed(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let path = found.path.clone();
-        let (prompts, _) =
-            blocking(move || super::reading::small(&path).map(|bytes| typed::read(&bytes, 0))).await??;
+        let (prompts, _) = blocking(move || small(&path).map(|bytes| typed::read(&bytes, 0))).await??;
         let mut left = Remainder::default();
         for (id, prompts) in by_session(prompts).into_iter().rev() {
             let key = key_of(&found.path, &id);
-            if self.is_held_beside(found.agent, &id, &key) {
+            if self.is_in_another(found.agent, &id, &key) {
                 continue;
             }
             let batch = typed_batch(found.agent, &id, prompts);
@@ -173,21 +177,22 @@ impl Intake {
             let standing =
                 SourceProgress { typed: true, ..SourceProgress::of(found.agent, &key, Counts::default()) };
             self.read_named(&pass.reading).await?;
-            self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None, pass)
+            self.commit_piece(&standing, project, batch, (None, &cursor_at(found, &id, "")), None, pass)
                 .await?;
         }
         self.done_with(found, &left).await
     }
 
-    /// Whether a session is in a source other than this one.
-    fn is_held_beside(&self, agent: Agent, session: &str, key: &str) -> bool {
+    /// Whether a session was read from a source other than this one.
+    fn is_in_another(&self, agent: Agent, session: &str, key: &str) -> bool {
         let known = lock(&self.state.known);
         let holder = known.as_ref().and_then(|known| known.holders.get(&(agent, session.to_owned())));
         holder.is_some_and(|(path, _)| path != Path::new(key))
     }
 }
 
-fn of_rows(found: &Found, session: &str, watermark: &str) -> Cursor {
+/// How far a source with many sessions was read, or one of these: as far as a watermark, for want of a position.
+fn cursor_at(found: &Found, session: &str, watermark: &str) -> Cursor {
     Cursor {
         state: State::new(found.agent, session),
         stat: found.stat,

@@ -30,17 +30,18 @@ use cerebro_transcript::Agent::{self, ClaudeCode, Codex, Copilot, Cursor, Gemini
 
 /// Agents do not load longer files.
 const FILE_BYTES_MAX: u64 = 256 << 10;
-/// Most files that are read, and most files of one folder.
+/// Most memory files that are read.
 const MEMORY_FILES_MAX: usize = 1_000;
-const FOLDER_MAX: usize = 100;
-/// The number of latest past sessions whose folders are searched, and the most of these folders.
+/// Most entries of one folder that are looked at.
+const ENTRIES_MAX: usize = 100;
+/// Most past sessions whose folders are searched, the latest first.
 const SESSIONS_MAX: usize = 500;
+/// Most of these folders.
 const FOLDERS_MAX: usize = 50;
 /// How long one look may take: the folder may lie on a disk that does not answer.
 const LOOK_MAX: Duration = Duration::from_secs(2);
 /// How many documents are read at once.
 const PAGE: usize = 200;
-
 /// Most folders above a session's that are looked into.
 const CHAIN_MAX: usize = 16;
 /// How deep folders of rules are searched.
@@ -163,7 +164,7 @@ impl Intake {
         Ok((wanted, found.silent))
     }
 
-    /// The memory files that are there, of wanted agents.
+    /// The existing memory files of wanted agents.
     async fn memory_files(
         &self,
         settings: &HistorySettings,
@@ -204,7 +205,7 @@ impl Intake {
         if before.is_some_and(|before| before.hash == hash && before.project == project) {
             return Ok(());
         }
-        // No document has such a path.
+        // A document has no such path.
         if path.contains(char::is_control) {
             return Ok(());
         }
@@ -222,7 +223,7 @@ impl Intake {
     }
 }
 
-/// What a look at many folders gave.
+/// The memory files of many folders.
 #[derive(Debug, Default)]
 struct FoundFiles {
     files: Vec<MemoryFile>,
@@ -239,6 +240,7 @@ impl FoundFiles {
     }
 }
 
+/// A file's bytes; `None` if it cannot be read, or is longer than agents load.
 fn bytes_of(path: &Path) -> Option<Vec<u8>> {
     let file = walk::open(path).ok()?;
     let mut bytes = Vec::new();
@@ -257,10 +259,10 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut left = vec![(folder.join(below), 1)];
     while let Some((folder, at)) = left.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(FOLDER_MAX) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX) {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                left.extend((at < depth && left.len() < FOLDER_MAX).then_some((path, at + 1)));
+                left.extend((at < depth && left.len() < ENTRIES_MAX).then_some((path, at + 1)));
             } else if path.to_str().is_some_and(|path| path.ends_with(ending)) && is_file(&path) {
                 found.push(path);
             }

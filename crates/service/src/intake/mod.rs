@@ -36,9 +36,8 @@ mod state;
 mod take;
 
 pub use choice::Choice;
-pub use drift::glance;
 pub use folders::{TranscriptFolder, agent_named, agents, places};
-pub use preview::{Preview, Previewed, PreviewedFile};
+pub use preview::{AgentPreview, Preview, PreviewedFile, glance};
 pub use rows::check_companions;
 pub use settings::HistorySettings;
 pub use state::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectOf};

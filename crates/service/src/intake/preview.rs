@@ -7,7 +7,7 @@ use std::{
 
 use super::Intake;
 use super::{
-    folders::Form,
+    folders::{Form, TranscriptFolder},
     many::by_session,
     memory_files::MemoryFile,
     reading::{Fault, Reading, small},
@@ -25,7 +25,7 @@ const LOOKED_INTO_MAX: usize = 100;
 
 /// The files in the folders of one agent, before they are read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Preview {
+pub struct AgentPreview {
     /// Files with sessions that are wanted.
     pub files: usize,
     /// The length of these sessions together.
@@ -49,9 +49,9 @@ pub struct PreviewedFile {
 
 /// What an import would read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Previewed {
+pub struct Preview {
     /// The files, by agent.
-    pub agents: BTreeMap<&'static str, Preview>,
+    pub agents: BTreeMap<&'static str, AgentPreview>,
     /// What cannot be read, and why, in words; without secrets.
     pub faults: Vec<(String, String)>,
     /// Projects with names like the one that was asked for, if no session of that one is there.
@@ -71,10 +71,10 @@ impl Intake {
         &self,
         request: &ImportRequest,
         memory_files: bool,
-    ) -> Result<Previewed, ServiceError> {
-        let mut previewed = Previewed::default();
-        let Some((places, oldest)) = self.asked_for(request) else { return Ok(previewed) };
-        self.know().await?;
+    ) -> Result<Preview, ServiceError> {
+        let mut preview = Preview::default();
+        let Some((places, oldest)) = self.asked_for(request) else { return Ok(preview) };
+        self.load_known().await?;
         let walked = on_a_thread("the walk through the agents' folders", move || walk::walk(&places));
         let mut walked = walked.await?;
         let mut pass = self.pass(request, oldest);
@@ -82,24 +82,24 @@ impl Intake {
         for file in &walked.files {
             let Some(bytes) = self.wanted_of(file, &mut pass).await else { continue };
             let known = lock(&self.state.known);
-            let gate = known.as_ref().and_then(|known| known.gates.get(&file.path));
-            let preview = previewed.agents.entry(agent_slug(file.agent)).or_default();
-            preview.files += 1;
-            preview.bytes += bytes;
-            preview.fresh += usize::from(gate != Some(&file.stat));
-            preview.older += usize::from(gate.is_none() && file.stat.mtime < oldest);
+            let read = known.as_ref().and_then(|known| known.stats.get(&file.path));
+            let of_agent = preview.agents.entry(agent_slug(file.agent)).or_default();
+            of_agent.files += 1;
+            of_agent.bytes += bytes;
+            of_agent.fresh += usize::from(read != Some(&file.stat));
+            of_agent.older += usize::from(read.is_none() && file.stat.mtime < oldest);
         }
-        if let Some(project) = request.project.as_ref().filter(|_| previewed.agents.is_empty()) {
+        if let Some(project) = request.project.as_ref().filter(|_| preview.agents.is_empty()) {
             let seen = pass.projects().map(Project::as_str);
-            previewed.near = nearest(project.as_str(), seen).into_iter().map(str::to_owned).collect();
+            preview.near = nearest(project.as_str(), seen).into_iter().map(str::to_owned).collect();
         }
         if memory_files {
-            previewed.memory_files = self.preview_memory_files(request, walked.files, &mut pass).await?;
+            preview.memory_files = self.preview_memory_files(request, walked.files, &mut pass).await?;
         }
         let faults = walked.faults.into_iter().take(FAULTS_MAX);
-        previewed.faults =
+        preview.faults =
             faults.map(|(_, path, why)| (redact_secrets(&path.to_string_lossy()), why)).collect();
-        Ok(previewed)
+        Ok(preview)
     }
 
     /// The memory files that an import would take in: those in the folders of wanted sessions, of which the newest are
@@ -158,6 +158,12 @@ impl Intake {
         self.place_in_folder(found, &mut batch, pass).await;
         Ok(batch.session.cwd)
     }
+}
+
+/// How many files of sessions lie in some places, and their bytes. Blocks.
+pub fn glance(places: &[TranscriptFolder]) -> (usize, u64) {
+    let files = walk::walk(places).files;
+    (files.len(), files.iter().map(|file| file.stat.size).sum())
 }
 
 /// The sessions of a file that holds many. Blocks.

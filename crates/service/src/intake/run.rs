@@ -161,7 +161,7 @@ impl Intake {
             let wanted = self.state.settings().unwrap_or_default().wanted();
             let mut pass = self.pass(&all, i64::MIN);
             pass.reading = reading.to_vec();
-            self.know().await?;
+            self.load_known().await?;
             for (known, path) in self.named_files(paths).await {
                 match known {
                     Ok(found) if !wanted.contains(&found.agent) => {}
@@ -182,8 +182,8 @@ impl Intake {
     async fn scan(&self, request: &ImportRequest) -> Result<(), ServiceError> {
         let Some((places, oldest)) = self.asked_for(request) else { return Ok(()) };
         let begun = Instant::now();
-        self.know().await?;
-        let gates = lock(&self.state.known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
+        self.load_known().await?;
+        let stats = lock(&self.state.known).as_ref().map(|known| known.stats.clone()).unwrap_or_default();
         let walked = in_the_background("the walk through the agents' folders", move || walk::walk(&places));
         let Walk { files, faults, roots } = walked.await?;
         {
@@ -194,11 +194,11 @@ impl Intake {
                 progress.failed(path, why);
             }
         }
-        self.note_gone(&gates, &files, &roots).await?;
+        self.note_gone(&stats, &files, &roots).await?;
         self.name_apart();
         // Sessions that were too old, in a source with many, may be wanted now.
         let is_asked = *request != ImportRequest::default();
-        let wanted = |file: &Found| match gates.get(&file.path) {
+        let wanted = |file: &Found| match stats.get(&file.path) {
             Some(stat) => *stat != file.stat || is_asked && file.form.holds_many(),
             None => file.stat.mtime >= oldest,
         };
@@ -255,7 +255,7 @@ impl Intake {
                 lock(&self.state.progress).recovered(&found.path);
                 self.name_apart();
                 if let (Taken::Done(stat), Some(known)) = (taken, lock(&self.state.known).as_mut()) {
-                    known.gates.insert(found.path, stat);
+                    known.stats.insert(found.path, stat);
                 }
                 Ok(())
             }
@@ -270,13 +270,13 @@ impl Intake {
     /// Marks sources whose files are gone. What was read of them is kept.
     async fn note_gone(
         &self,
-        gates: &HashMap<PathBuf, Stat>,
+        stats: &HashMap<PathBuf, Stat>,
         files: &[Found],
         roots: &[PathBuf],
     ) -> Result<(), ServiceError> {
         let there: HashSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
         let is_looked_for = |path: &Path| roots.iter().any(|root| path.starts_with(root));
-        let missing = gates.keys().filter(|path| !there.contains(path.as_path()) && is_looked_for(path));
+        let missing = stats.keys().filter(|path| !there.contains(path.as_path()) && is_looked_for(path));
         for path in missing {
             for agent in agents() {
                 let key = path.to_string_lossy();
@@ -286,7 +286,7 @@ impl Intake {
                 }
             }
             if let Some(known) = lock(&self.state.known).as_mut() {
-                known.gates.remove(path);
+                known.stats.remove(path);
                 known.apart.remove(path);
             }
         }
@@ -300,7 +300,7 @@ impl Intake {
     }
 
     /// Reads from the store what is known of the files: once, and again when the settings want other ones.
-    pub(super) async fn know(&self) -> Result<(), ServiceError> {
+    pub(super) async fn load_known(&self) -> Result<(), ServiceError> {
         let chosen = self.state.settings().unwrap_or_default();
         if lock(&self.state.known).as_ref().is_some_and(|known| known.chosen == chosen) {
             return Ok(());
@@ -332,7 +332,7 @@ impl Intake {
                 let is_outdated = source.reader != READER_VERSION;
                 if !may_be_wanted && !is_outdated && source.state != SourceState::Gone {
                     let stat = Stat { size: source.size, mtime: source.mtime, inode: source.inode };
-                    known.gates.insert(path, stat);
+                    known.stats.insert(path, stat);
                 }
             }
         }

@@ -22,16 +22,17 @@ const ENTRIES_MAX: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HistorySettings {
-    /// `enabled = false`: whether they are at all. `cerebro history import` asks and sets it.
+    /// `enabled = false`: whether past sessions are imported. `cerebro history import` asks and sets it.
     pub enabled: bool,
-    /// `agents = []`: whose, by name; all that are found when it is empty. `include` chooses among these.
+    /// `agents = []`: the agents whose sessions are imported, by name; when empty, all that are found. `include` chooses among
+    /// these.
     #[serde(deserialize_with = "known_agents")]
     pub agents: Vec<String>,
-    /// `since = "180d"`: older ones are taken in only where `import --since` asks for them; `"0"` is no bound.
+    /// `since = "180d"`: older sessions are imported only if `import --since` asks for them; `"0"` is no bound.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub since: Duration,
-    /// `include = []`: projects and absolute paths of folders, and what of one agent alone; where there are any, no others
-    /// are taken in.
+    /// `include = []`: projects and absolute paths of folders, or what one agent has there. If there are any, no other sessions
+    /// are imported.
     #[serde(deserialize_with = "chosen")]
     pub include: Vec<Choice>,
     /// `memory_files = false`: whether files that agents load at their start, such as `CLAUDE.md`, are documents for the
@@ -68,17 +69,21 @@ fn known_agents<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
 fn chosen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Choice>, D::Error> {
     let entries = Vec::<Choice>::deserialize(deserializer)?;
     // An empty entry names nothing, so nothing would be imported.
-    check(entries.len(), entries.iter().filter_map(|entry| entry.within.as_deref()))?;
+    check_entries(entries.len(), entries.iter().filter_map(|entry| entry.within.as_deref()))?;
     Ok(entries)
 }
 
 fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let entries = Vec::<String>::deserialize(deserializer)?;
-    check(entries.len(), entries.iter().map(String::as_str))?;
+    check_entries(entries.len(), entries.iter().map(String::as_str))?;
     Ok(entries)
 }
 
-fn check<'a, E: serde::de::Error>(count: usize, names: impl IntoIterator<Item = &'a str>) -> Result<(), E> {
+/// Checks that a list has at most [`ENTRIES_MAX`] entries and no empty one.
+fn check_entries<'a, E: serde::de::Error>(
+    count: usize,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<(), E> {
     if count > ENTRIES_MAX {
         return Err(E::custom(format!("at most {ENTRIES_MAX} entries")));
     }
@@ -103,12 +108,12 @@ impl HistorySettings {
     /// or folder.
     fn admits(&self, agent: Agent, is_there: impl Fn(&str) -> bool) -> bool {
         let slug = agent_slug(agent);
-        let is_one = self.agents.is_empty() || self.agents.iter().any(|name| name == slug);
+        let is_chosen = self.agents.is_empty() || self.agents.iter().any(|name| name == slug);
         let admits = |choice: &Choice| {
             choice.agent.as_deref().is_none_or(|name| name == slug)
                 && choice.within.as_deref().is_none_or(&is_there)
         };
-        is_one && (self.include.is_empty() || self.include.iter().any(admits))
+        is_chosen && (self.include.is_empty() || self.include.iter().any(admits))
     }
 
     /// Whether a project, the folder of a session, or its file is excluded.
@@ -121,15 +126,15 @@ impl HistorySettings {
         self.include.iter().any(|choice| choice.within.is_some()) || !self.exclude.is_empty()
     }
 
-    /// What is wanted, as single choices: each of `include` with each of `agents`. All is one choice.
+    /// What is wanted, as single choices: each of `include` with each of `agents`; without both, one choice of all.
     pub fn choices(&self) -> Vec<Choice> {
         let all = [Choice::default()];
         let places = if self.include.is_empty() { &all[..] } else { self.include.as_slice() };
-        let is_one = |name: &String| self.agents.is_empty() || self.agents.contains(name);
+        let is_chosen = |name: &String| self.agents.is_empty() || self.agents.contains(name);
         let mut choices = Vec::new();
         for place in places {
             if place.agent.is_some() || self.agents.is_empty() {
-                choices.extend(place.agent.as_ref().is_none_or(is_one).then(|| place.clone()));
+                choices.extend(place.agent.as_ref().is_none_or(is_chosen).then(|| place.clone()));
             } else {
                 let of = |agent: &String| Choice { agent: Some(agent.clone()), ..place.clone() };
                 choices.extend(self.agents.iter().map(of));
@@ -187,7 +192,7 @@ fn as_lists(choices: Vec<Choice>) -> (Vec<String>, Vec<Choice>) {
     }
 }
 
-/// Whether a name of `include` or `exclude` means this.
+/// Whether an entry of `include` or `exclude` names a project, the folder of a session, or its file.
 fn names(entry: &str, project: &Project, folder: Option<&str>, file: &Path) -> bool {
     if entry.starts_with('/') {
         let root = Path::new(entry);

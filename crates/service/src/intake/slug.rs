@@ -1,11 +1,11 @@
 //! The folder of a session, for agents whose transcripts do not have it.
 //!
-//! Cursor's CLI: `~/.cursor/projects/home-me-my-app/…` may be `/home/me/my-app` or `/home/me/my/app`. The files that the
+//! Of Cursor's CLI, `~/.cursor/projects/home-me-my-app/…` may be `/home/me/my-app` or `/home/me/my/app`. The files that the
 //! session's tools touched decide; else the folders on disk, if just one fits.
 //!
-//! Gemini CLI: it notes the folder beside the chats, and in a list of all projects. Older versions only have its hash as the
-//! name of their own folder, which one of the folders above the touched files has, or one that its user trusts, or one in which
-//! another agent had a session. The directories of a transcript were added to the session by its user.
+//! Gemini CLI notes the folder beside the chats, and in a list of all projects. Older versions only name their own folder by the
+//! folder's hash. Then these are compared with the hash: the folders above the touched files, those that the user trusts, and
+//! those in which another agent had a session. The directories of a transcript do not say it: its user added them.
 
 use std::{
     fs,
@@ -133,7 +133,7 @@ pub(super) fn plain(path: &str) -> String {
     words.collect::<Vec<_>>().join("-")
 }
 
-/// The folder above something that a tool touched of which this holds.
+/// The first folder above something that a tool touched for which `is_it` holds.
 fn touched(exchanges: &[Exchange], is_it: impl Fn(&str) -> bool) -> Option<String> {
     let calls = exchanges.iter().flat_map(Exchange::calls);
     let mut paths = calls.flat_map(paths).filter(|path| path.starts_with('/'));

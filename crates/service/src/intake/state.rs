@@ -31,7 +31,7 @@ pub(super) const DEBOUNCE: Duration = Duration::from_secs(1);
 /// Most files that are read within each other: what hooks name is read between the pieces of a long file.
 const READING_MAX: usize = 3;
 /// Most sessions whose transcripts are remembered without being read.
-const TOLD_MAX: usize = 256;
+const TRANSCRIPTS_MAX: usize = 256;
 /// Most faults that are kept.
 pub(super) const FAULTS_MAX: usize = 100;
 /// Most names of unknown records that are kept.
@@ -74,9 +74,9 @@ impl ImportRequest {
 pub struct AgentProgress {
     /// Places in which a secret was replaced.
     pub redacted: u64,
-    /// Lines that are no records, and lines that are too long.
+    /// Lines that are no records.
     pub malformed: u64,
-    /// See `malformed`.
+    /// Lines that are too long.
     pub oversized: u64,
     /// Records of unknown types, by name.
     pub unknown: BTreeMap<String, u64>,
@@ -86,16 +86,17 @@ pub struct AgentProgress {
 pub struct Progress {
     /// Whether it reads now.
     pub running: bool,
-    /// Files that are to be read, and were.
+    /// Files that are to be read.
     pub files: usize,
-    /// See `files`.
+    /// Those that were read already.
     pub files_done: usize,
+    /// The length of the files that are to be read.
     pub bytes: u64,
-    /// See `bytes`.
+    /// How much of it was read already.
     pub bytes_done: u64,
-    /// When it last scanned all folders, and how long that took before anything was read.
+    /// When it last scanned all folders.
     pub scanned_at: Option<Timestamp>,
-    /// See `scanned_at`.
+    /// How long that scan took before anything was read.
     pub scan: Duration,
     /// How long reading took, when it last read anything.
     pub read: Duration,
@@ -169,8 +170,8 @@ impl Wanted {
 pub(super) struct Known {
     /// The settings when this was read.
     pub chosen: HistorySettings,
-    /// The state of the files when they were read last.
-    pub gates: HashMap<PathBuf, Stat>,
+    /// The files as they were when they were read last.
+    pub stats: HashMap<PathBuf, Stat>,
     /// The files that the sessions were read from, with their sizes.
     pub holders: HashMap<(Agent, String), (PathBuf, u64)>,
     /// Files that have more of a session than was imported, because another file of it is longer; with the words on each.
@@ -178,8 +179,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The source that has more of a session than another file of it. Of two recordings, the longer one is kept: also when its
-    /// file is gone, unless the other one is the same in another form.
+    /// The other source of a file's session, if that one counts. Of two recordings of a session, the longer one counts; also if
+    /// its file is gone, unless this file is the same recording in another form.
     pub fn held_elsewhere(&self, found: &Found, session: &str) -> Option<PathBuf> {
         let (other, held) = self.holders.get(&(found.agent, session.to_owned()))?;
         let is_longer = other != &found.path && (*held, &found.path) >= (found.stat.size, other);
@@ -206,7 +207,7 @@ pub(crate) struct IntakeState {
     /// How far transcripts were read for the journal alone, if sessions are not imported.
     pub(super) journal_only: Mutex<HashMap<PathBuf, JournalPosition>>,
     /// Where hooks said that the transcripts of sessions are.
-    told: Mutex<HashMap<SessionId, PathBuf>>,
+    transcripts: Mutex<HashMap<SessionId, PathBuf>>,
 }
 
 impl IntakeState {
@@ -272,6 +273,7 @@ impl Intake {
     /// # Errors
     /// [`ServiceError::Invalid`] if too many requests wait.
     pub fn import(&self, request: ImportRequest) -> Result<(), ServiceError> {
+        /// Most imports that wait: persons ask for them one by one.
         const WAITING_MAX: usize = 8;
         let mut wanted = lock(&self.state.wanted);
         if wanted.imports.len() >= WAITING_MAX {
@@ -291,8 +293,8 @@ impl Intake {
         self.state.note_transcript(path);
     }
 
-    /// By what the session of an agent is known if the agent keeps its sessions in a database. The name of its MCP client begins
-    /// with its own.
+    /// The key of an agent's session, if the agent keeps its sessions in a database. The name of an agent's MCP client begins with
+    /// that of the agent.
     pub fn in_database(&self, agent: &str, session: &SessionId) -> Option<PathBuf> {
         let is_its_own = |place: &&TranscriptFolder| {
             place.form_of(&place.root) == Some(Form::Database) && agent.starts_with(agent_slug(place.agent))
@@ -303,11 +305,11 @@ impl Intake {
 
     /// Remembers where a session's transcript is, so that it can be read if its agent goes away. Nothing is read now.
     pub fn remember_transcript(&self, session: &SessionId, path: PathBuf) {
-        let mut told = lock(&self.state.told);
-        if told.len() >= TOLD_MAX && !told.contains_key(session) {
-            told.clear();
+        let mut transcripts = lock(&self.state.transcripts);
+        if transcripts.len() >= TRANSCRIPTS_MAX && !transcripts.contains_key(session) {
+            transcripts.clear();
         }
-        told.insert(session.clone(), path);
+        transcripts.insert(session.clone(), path);
     }
 
     /// Has the transcript of a session read once more, if it is known: its agent went away, and no hook reported its last
@@ -325,7 +327,7 @@ impl Intake {
             own.next().map(|(path, _)| path.clone())
         });
         // After a restart, none of these knows it.
-        let path = path.or_else(|| lock(&self.state.told).get(session).cloned());
+        let path = path.or_else(|| lock(&self.state.transcripts).get(session).cloned());
         if path.is_some() {
             self.note_transcript(path);
         }

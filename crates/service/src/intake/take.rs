@@ -64,8 +64,8 @@ impl From<ServiceError> for Trouble {
 pub(super) enum Taken {
     /// There is nothing to do until it changes.
     Done(Stat),
-    /// It was not asked for, and was skipped.
-    Remainder,
+    /// It was not asked for this time.
+    Skipped,
 }
 
 /// Whether a session is wanted.
@@ -147,29 +147,24 @@ impl<'a> SourceProgress<'a> {
     }
 
     /// The row of the source. Without a cursor, nothing of it could be read.
-    pub(super) fn read(
-        &self,
-        cursor: Option<&Cursor>,
-        standing: SourceState,
-        error: Option<String>,
-    ) -> Source {
+    pub(super) fn row(&self, cursor: Option<&Cursor>, state: SourceState, error: Option<String>) -> Source {
         let stat = cursor.map(|cursor| cursor.stat).unwrap_or_default();
-        let state = cursor.map(|cursor| &cursor.state);
+        let reader = cursor.map(|cursor| &cursor.state);
         let agent = agent_slug(self.agent);
         Source {
             id: Source::id_of(agent, self.key),
             agent: clean(agent),
             key: clean(self.key),
-            session: state.and_then(|state| SessionId::parse(&state.session.id).ok()),
+            session: reader.and_then(|reader| SessionId::parse(&reader.session.id).ok()),
             size: stat.size,
             mtime: stat.mtime,
             inode: stat.inode,
-            offset: state.map_or(0, |state| state.offset),
-            cursor: state.and_then(history::cursor),
+            offset: reader.map_or(0, |reader| reader.offset),
+            cursor: reader.and_then(history::cursor),
             head: cursor.map(|cursor| cursor.head.clone()),
             edge: cursor.map(|cursor| cursor.edge.clone()),
             reader: READER_VERSION,
-            state: standing,
+            state,
             unknown: self.counts.unknown.values().sum(),
             malformed: self.counts.malformed + self.counts.oversized,
             error: error.as_deref().map(clean),
@@ -225,18 +220,18 @@ impl Intake {
             let is_silent = stored.is_none() && end == Some(0) && batch.exchanges.is_empty();
             if batch.session.id.is_empty() || is_silent {
                 // Nothing was said yet, so the prompts of its session may come from elsewhere.
-                let read = standing.read(Some(&cursor), SourceState::Fresh, None);
-                self.history.put_source(&Source { session: None, ..read }).await?;
+                let row = standing.row(Some(&cursor), SourceState::Fresh, None);
+                self.history.put_source(&Source { session: None, ..row }).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
                 let project = self.project_of(batch.began_in(), pass).await;
-                if let Some(left) = self.leave(found, &standing, &batch, &project, &cursor, pass).await? {
-                    return Ok(left);
+                if let Some(skipped) = self.skip(found, &standing, &batch, &project, &cursor, pass).await? {
+                    return Ok(skipped);
                 }
                 end = batch.exchanges.last().map(|last| last.seq + 1).or(end);
                 self.drop_copies(&mut batch, &mut copying, Some(found)).await?;
                 former = former.or(self.other_holder(found, &batch.session.id));
-                self.holds(found, &key, &batch.session.id);
+                self.note_holder(found, &key, &batch.session.id);
                 let reading = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));
                 let ends_at = end.filter(|_| is_last);
                 self.commit_piece(&standing, project, batch, (before.as_ref(), &cursor), ends_at, pass)
@@ -267,8 +262,8 @@ impl Intake {
         Ok(blocking(move || reading.step().map(|piece| (reading, piece))).await??)
     }
 
-    /// Skips a session that is not wanted, or that another file has.
-    async fn leave(
+    /// Skips a session that is not wanted, or that another file has. `None` if it is to be imported.
+    async fn skip(
         &self,
         found: &Found,
         standing: &SourceProgress<'_>,
@@ -278,7 +273,7 @@ impl Intake {
         pass: &Pass,
     ) -> Result<Option<Taken>, Trouble> {
         let error = match pass.wants(project, batch.session.cwd.as_deref(), found) {
-            Want::NotNow => return Ok(Some(Taken::Remainder)),
+            Want::NotNow => return Ok(Some(Taken::Skipped)),
             Want::Never => None,
             Want::Yes => match self.held_elsewhere(found, &batch.session.id) {
                 None => return Ok(None),
@@ -286,7 +281,7 @@ impl Intake {
                 Some(_) => Some(IN_ANOTHER.to_owned()),
             },
         };
-        let mut source = standing.read(None, SourceState::Excluded, error);
+        let mut source = standing.row(None, SourceState::Excluded, error);
         // With its present state, so that it is not read again until it changes.
         (source.size, source.mtime, source.inode) = (found.stat.size, found.stat.mtime, cursor.stat.inode);
         self.history.put_source(&source).await?;
@@ -318,7 +313,7 @@ impl Intake {
                 ends_at: ends_at.filter(|_| is_last),
                 typed: standing.typed,
                 restarted: standing.restarted,
-                source: standing.read(cursor, SourceState::Fresh, None),
+                source: standing.row(cursor, SourceState::Fresh, None),
             };
             let done = self.history.commit_when(batch, self.give_way(pass)).await?;
             lock(&self.state.progress).of(standing.agent).redacted += done.redacted as u64;
@@ -368,7 +363,8 @@ impl Intake {
         }
     }
 
-    pub(super) fn holds(&self, found: &Found, key: &str, session: &str) {
+    /// Notes from which source a session is read.
+    pub(super) fn note_holder(&self, found: &Found, key: &str, session: &str) {
         if let Some(known) = lock(&self.state.known).as_mut() {
             let holder = (PathBuf::from(key), found.stat.size);
             known.holders.insert((found.agent, session.to_owned()), holder);
@@ -385,7 +381,7 @@ impl Intake {
         lock(&self.state.progress).failed(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
-        let mut failed = standing.read(None, SourceState::Failed, Some(words));
+        let mut failed = standing.row(None, SourceState::Failed, Some(words));
         if let Some(before) = self.history.source(found.agent, &key).await? {
             failed = Source { state: failed.state, error: failed.error, ..before };
         }

@@ -27,7 +27,7 @@ pub enum Review {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DistilSettings {
-    /// `enabled = false`: whether they are at all. While it is off, nothing is sent.
+    /// `enabled = false`: whether past sessions are distilled. While it is off, nothing is sent.
     pub enabled: bool,
     /// `idle = "3h"`: how long a session must have been over before it is distilled without being asked for.
     #[serde(deserialize_with = "text::setting_of_duration")]

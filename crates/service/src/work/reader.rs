@@ -86,8 +86,8 @@ impl Journal {
     /// purged. It is checked against its name.
     ///
     /// # Errors
-    /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have, or an artifact that is not
-    /// what was written; a failing store.
+    /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have;
+    /// [`ServiceError::Journal`] for an artifact that is not what was written; a failing store.
     pub async fn artifact(
         &self,
         actor: &Actor,
@@ -101,11 +101,10 @@ impl Journal {
             kept.ok_or_else(|| ServiceError::invalid("seq", &seq.to_string(), "it has no such event"))?;
         let Some(name) = kept.artifact.filter(|_| kept.body.is_some()) else { return Ok(None) };
         let bytes = self.base.store.artifacts().by_id(&name).await?.as_ref().and_then(unpacked);
-        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
-            let problem = "its artifact is missing or changed; `cerebro work verify` says which";
-            ServiceError::invalid("seq", &seq.to_string(), problem)
-        })?;
-        Ok(Some(WorkArtifact { id: name, text, full: kept.full }))
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let altered =
+            || ServiceError::Journal(format!("the artifact of event {seq} is missing or was changed"));
+        Ok(Some(WorkArtifact { id: name, text: text.ok_or_else(altered)?, full: kept.full }))
     }
 
     /// Pieces of work of the actor's owner with effects of unknown outcome, and these effects.

@@ -173,8 +173,7 @@ impl Journal {
         let journal = &self.held;
         let sealed = self.sealed(slot).await?;
         if !sealed.is_whole {
-            let problem = "a seal is missing or was changed; `cerebro work verify` says which";
-            return Err(ServiceError::Journal(problem.to_owned()));
+            return Err(ServiceError::Journal("a seal is missing or was changed".to_owned()));
         }
         let next = self
             .with_keys(move |keyring| {

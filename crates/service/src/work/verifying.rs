@@ -223,7 +223,7 @@ impl Journal {
         let place = first.work.map_or_else(|| "a seal".to_owned(), |id| format!("work {id}"));
         let name = first.finding.name();
         let words = format!(
-            "{}, the first: {place} {name}. `cerebro work verify` names all; restore a backup from before{}",
+            "{}, the first: {place} {name}. Restore a backup from before{}",
             text::counted(report.findings.len(), "fault"),
             self.key_words()
         );

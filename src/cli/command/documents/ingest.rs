@@ -62,7 +62,7 @@ struct Fault {
 
 /// What was read, and what was not.
 #[derive(Default)]
-struct Report {
+struct IngestReport {
     done: Vec<Done>,
     /// The documents whose files are gone from where they were.
     gone: Vec<Document>,
@@ -72,7 +72,7 @@ struct Report {
     isolated: Option<bool>,
 }
 
-impl Report {
+impl IngestReport {
     fn is_done(&self, document: &Document) -> bool {
         self.done.iter().any(|done| done.answer.id == document.id)
     }
@@ -108,7 +108,7 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
 
 pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<()> {
     let roots: Vec<PathBuf> = args.paths.iter().map(|path| absolute(path)).collect();
-    let mut report = Report::default();
+    let mut report = IngestReport::default();
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let project = args.project.clone();
     let known = all(&daemon, || Request::new(of::Documents).with("project", project.clone())).await?;
@@ -142,7 +142,7 @@ async fn sweep(
     roots: &[PathBuf],
     known: &[Document],
     run: Run,
-    report: &mut Report,
+    report: &mut IngestReport,
 ) -> Result<()> {
     // Beside a file that is named, its earlier name may be missing.
     let within = |path: &Path| {
@@ -167,7 +167,7 @@ async fn sweep(
 }
 
 /// The files to read, in order.
-fn found(roots: &[PathBuf], report: &mut Report) -> Vec<PathBuf> {
+fn found(roots: &[PathBuf], report: &mut IngestReport) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for root in roots {
         if root.is_dir() {
@@ -215,7 +215,7 @@ async fn ingest(
     args: &IngestArgs,
     reader: &mut Reader,
     Found { path, hash, bytes }: Found<'_>,
-    report: &mut Report,
+    report: &mut IngestReport,
 ) -> Result<()> {
     let Some(name) = path.to_str() else {
         report.fault(path, "its name is not text in UTF-8");
@@ -259,7 +259,7 @@ async fn ingest(
     Ok(())
 }
 
-fn print_report(context: &CommandContext, report: &Report) -> Result<()> {
+fn print_report(context: &CommandContext, report: &IngestReport) -> Result<()> {
     let removed =
         report.removed().map(|gone| json!({ "path": gone.path, "id": gone.id, "outcome": "removed" }));
     let documents: Vec<Value> = removed.chain(report.done.iter().map(|done| json!(done))).collect();

@@ -41,7 +41,7 @@ pub enum HistoryCommand {
 /// Asks before it begins. Only the sessions that `--agent` and `--project` choose are kept current from then on; a
 /// later import can add a choice. You can interrupt the command at any time: the import continues in the background.
 #[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ImportArgs {
     /// Only sessions of this agent; can be repeated [default: those chosen before, or else all that are found]
     #[arg(long = "agent", value_name = "AGENT", value_parser = PossibleValuesParser::new(agents().map(agent_slug)))]

@@ -17,7 +17,7 @@ const SKIPPED_SHOWN: usize = 20;
 
 /// What became of each kind of thing.
 #[derive(Debug, Default)]
-struct Report {
+struct ForeignReport {
     created: BTreeMap<LineKind, u64>,
     unchanged: u64,
     skipped: Vec<(String, String)>,
@@ -47,7 +47,7 @@ pub async fn run(
     let daemon = Daemon::reach(&context.home()?).await?;
     let bar =
         context.output.progress(Some(items.len() as u64), "{bar:30} {human_pos} of {human_len}, {elapsed}");
-    let mut report = Report { skipped, ..Report::default() };
+    let mut report = ForeignReport { skipped, ..ForeignReport::default() };
     let known = known(&daemon, &items).await?;
     // A dry run only counts edges, so it leaves out those of known memories itself.
     let is_old = |kind: LineKind| kind == LineKind::Memory || run.is_dry() && kind == LineKind::Edge;
@@ -120,7 +120,7 @@ fn batches(items: Vec<Item>) -> Vec<Vec<Item>> {
     batches
 }
 
-async fn send(daemon: &Daemon, batch: &[Item], run: Run, report: &mut Report) -> Result<()> {
+async fn send(daemon: &Daemon, batch: &[Item], run: Run, report: &mut ForeignReport) -> Result<()> {
     let Some(kind) = batch.first().map(|item| item.line.kind) else { return Ok(()) };
     let created = report.created.entry(kind).or_default();
     if run.is_dry() && kind == LineKind::Edge {
@@ -144,7 +144,7 @@ async fn send(daemon: &Daemon, batch: &[Item], run: Run, report: &mut Report) ->
     Ok(())
 }
 
-fn print(context: &CommandContext, report: &Report, run: Run) -> Result<()> {
+fn print(context: &CommandContext, report: &ForeignReport, run: Run) -> Result<()> {
     let skipped: Vec<Value> =
         report.skipped.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
     let count = |kind| report.created.get(&kind).copied().unwrap_or_default();

@@ -284,13 +284,13 @@ fn check_covered(file: &Path, mut part: PartFilter) -> Result<()> {
 
 /// The results so far. Line numbers are those of the file, from 1.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Report {
+struct ImportReport {
     created: u64,
     unchanged: u64,
     skipped: Vec<(u64, String)>,
 }
 
-impl Report {
+impl ImportReport {
     /// Adds the daemon's answer about a batch.
     fn add(&mut self, answer: &Imported, batch: &Batch) {
         self.created += answer.created;
@@ -339,7 +339,7 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<()> 
     };
     let progress = context.output.progress(size, template);
     let mut lines = Lines::new(reader, args.file.clone());
-    let mut report = Report::default();
+    let mut report = ImportReport::default();
     let mut batch = lines.batch(&mut report)?;
     check_header(&batch, &args.file)?;
     let daemon = Daemon::reach(&context.home()?).await?;
@@ -366,7 +366,7 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<()> 
     print(context, &mut report)
 }
 
-fn print(context: &CommandContext, report: &mut Report) -> Result<()> {
+fn print(context: &CommandContext, report: &mut ImportReport) -> Result<()> {
     report.skipped.sort();
     context.output.json(&report.json())?;
     context.output.facts(&[
@@ -451,7 +451,7 @@ impl Lines {
 
     /// The next lines that are not blank; none at the end. Those that cannot be sent are reported as
     /// skipped.
-    fn batch(&mut self, report: &mut Report) -> Result<Batch> {
+    fn batch(&mut self, report: &mut ImportReport) -> Result<Batch> {
         let mut batch = Batch::default();
         let mut bytes = 0;
         while batch.lines.len() < BATCH_LINES_MAX && bytes < BATCH_BYTES_MAX {
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn skipped_lines_keep_the_numbers_they_have_in_the_file() {
-        let mut report = Report::default();
+        let mut report = ImportReport::default();
         let mut lines = lines(b"{\"a\":1}\r\n\n\xff\n  \n{\"b\":2}");
         let batch = lines.batch(&mut report).unwrap();
         assert_eq!(batch.lines, ["{\"a\":1}", "{\"b\":2}"]);
@@ -519,7 +519,7 @@ mod tests {
 
     #[test]
     fn batches_and_lines_are_bounded() {
-        let mut report = Report::default();
+        let mut report = ImportReport::default();
         let mut many = lines("x\n".repeat(2 * BATCH_LINES_MAX + 1).as_bytes());
         let sizes: Vec<usize> = (0..4).map(|_| many.batch(&mut report).unwrap().lines.len()).collect();
         assert_eq!(sizes, [BATCH_LINES_MAX, BATCH_LINES_MAX, 1, 0]);

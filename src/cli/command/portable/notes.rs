@@ -10,7 +10,7 @@ use super::super::prelude::*;
 use super::Pages;
 use super::export_part::{PartArgs, PartFilter};
 use super::note::{self, Link, Note};
-use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below, project_of};
+use super::vault::{NOTE_BYTES_MAX, NotesReport, PERSONAL, Vault, notes_below, project_of};
 use crate::answer::{
     graph::Edge,
     portable::{Line, Memory},
@@ -23,7 +23,7 @@ use cerebro_core::redact;
 use cerebro_durable as durable;
 
 /// Says what was done, and which files were left alone and why.
-fn print(context: &CommandContext, report: &Report) -> Result<()> {
+fn print(context: &CommandContext, report: &NotesReport) -> Result<()> {
     let skipped: Vec<Value> = report
         .skipped
         .iter()
@@ -70,7 +70,7 @@ pub async fn export(context: &CommandContext, dir: &Path, part: &PartArgs) -> Re
     let vault = Vault::open(dir)?;
     let survey = survey(&daemon, filter, &vault).await?;
     bar.set_length(survey.memories.len() as u64);
-    let mut report = Report::default();
+    let mut report = NotesReport::default();
     let mut pages = Pages::default();
     while let Some(page) = pages.next(&daemon).await? {
         for line in &page {
@@ -175,7 +175,7 @@ pub async fn import(context: &CommandContext, dir: &Path, run: Run) -> Result<()
     let bar = context
         .output
         .progress(Some(notes.len() as u64), "{bar:30} {human_pos} of {human_len} notes, {elapsed}");
-    let mut report = Report::default();
+    let mut report = NotesReport::default();
     for path in notes {
         match import_note(&daemon, dir, &path, run).await {
             Ok(Some(outcome)) => report.count(outcome),

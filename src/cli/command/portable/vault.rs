@@ -42,14 +42,14 @@ const SESSION_EDITED: &str = "it is a session's note that was changed, or that a
 
 /// What an export or import of notes did.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct NotesReport {
     /// By what became of them.
     pub counts: BTreeMap<&'static str, u64>,
     /// Files that were left alone, and why.
     pub skipped: Vec<(PathBuf, String)>,
 }
 
-impl Report {
+impl NotesReport {
     /// Counts one more.
     pub fn count(&mut self, what: &'static str) {
         *self.counts.entry(what).or_default() += 1;
@@ -116,7 +116,7 @@ impl Vault {
     }
 
     /// Notes what keeps notes from their place, once for all notes.
-    fn is_kept_from(&self, place: &Path, report: &mut Report) -> bool {
+    fn is_kept_from(&self, place: &Path, report: &mut NotesReport) -> bool {
         let Some(obstacle) = self.obstacle_to(place) else { return false };
         if !report.skipped.iter().any(|(path, _)| *path == obstacle) {
             report.skip(&obstacle, NO_FOLDER);
@@ -138,7 +138,7 @@ impl Vault {
     /// Puts the text of a memory's note in its place, and takes the one away that an earlier export put
     /// elsewhere, because project or title were others then. While any note of the memory holds a change
     /// that was not imported, nothing is written.
-    pub fn put_memory(&self, id: &str, text: &str, report: &mut Report) -> Result<()> {
+    pub fn put_memory(&self, id: &str, text: &str, report: &mut NotesReport) -> Result<()> {
         let Ok(Some(new)) = note::parse(text) else {
             return Err(Error::internal(format!("the note of memory {id} cannot be read back")));
         };
@@ -200,7 +200,7 @@ impl Vault {
     }
 
     /// Puts the text of a session's note in its place.
-    pub fn put_session(&self, stem: &str, id: &str, text: &str, report: &mut Report) -> Result<()> {
+    pub fn put_session(&self, stem: &str, id: &str, text: &str, report: &mut NotesReport) -> Result<()> {
         let path = self.root.join(SESSIONS).join(format!("{stem}.md"));
         if self.is_kept_from(&path, report) {
             return Ok(());
@@ -240,7 +240,7 @@ fn put(
     present: Option<&str>,
     kind: Kind,
     what: &'static str,
-    report: &mut Report,
+    report: &mut NotesReport,
 ) -> Result<bool> {
     if present == Some(text) {
         report.count("unchanged");
@@ -393,7 +393,7 @@ mod tests {
 
     /// Exports one memory; gives the names of the files that were left alone, and how many were written.
     fn export(root: &Path, memory: &Memory) -> (Vec<String>, u64) {
-        let mut report = Report::default();
+        let mut report = NotesReport::default();
         Vault::open(root).unwrap().put_memory(ID, &note::render(memory, &[]), &mut report).unwrap();
         let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
         let left = report.skipped.iter().map(|(path, _)| name(path)).collect();

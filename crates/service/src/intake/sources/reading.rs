@@ -44,9 +44,9 @@ pub struct Cursor {
     /// The state of the file when it was opened. While a record at its end may be half-written, the size is that of the
     /// complete records, so that the next scan does not take the file for unchanged.
     pub stat: Stat,
-    /// Digests of the first bytes, and of those before `state.offset`.
+    /// The digest of the first bytes.
     pub head: String,
-    /// See `head`.
+    /// The digest of the bytes before `state.offset`.
     pub edge: String,
 }
 
@@ -295,9 +295,7 @@ impl Reading {
             session.ended = Timestamp::from_microsecond(self.stat.mtime).ok();
         }
         if self.found.form == Form::Lines {
-            let offset = self.cursor.state.offset;
-            self.cursor.head = digest(&self.file, 0, EDGE_BYTES.min(offset))?;
-            self.cursor.edge = digest(&self.file, offset.saturating_sub(EDGE_BYTES), EDGE_BYTES.min(offset))?;
+            (self.cursor.head, self.cursor.edge) = digests(&self.file, self.cursor.state.offset)?;
         }
         Ok(Piece { batch, cursor: self.cursor.clone(), is_last: self.ended, bytes })
     }
@@ -313,8 +311,14 @@ fn goes_on(file: &File, stat: &Stat, cursor: &Cursor) -> Result<bool, Fault> {
     if offset > stat.size {
         return Ok(false);
     }
-    Ok(digest(file, 0, EDGE_BYTES.min(offset))? == cursor.head
-        && digest(file, offset.saturating_sub(EDGE_BYTES), EDGE_BYTES.min(offset))? == cursor.edge)
+    let (head, edge) = digests(file, offset)?;
+    Ok(head == cursor.head && edge == cursor.edge)
+}
+
+/// The digests of a file's first bytes, and of those before an offset.
+fn digests(file: &File, offset: u64) -> Result<(String, String), Fault> {
+    let length = EDGE_BYTES.min(offset);
+    Ok((digest(file, 0, length)?, digest(file, offset - length, length)?))
 }
 
 /// A digest of some bytes of a file, as many as there are.

@@ -5,7 +5,7 @@ use std::{
     fs::{self, Metadata},
     io::{ErrorKind, Read},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use super::folders::{Form, TranscriptFolder};
@@ -59,7 +59,7 @@ impl Found {
         (self.form == Form::Database && !self.session.is_empty()).then_some(self.session.as_str())
     }
 
-    /// By what it is known while it is read.
+    /// The key by which it is known while it is read.
     pub fn key(&self) -> PathBuf {
         self.only().map_or_else(|| self.path.clone(), |session| key_of(&self.path, session).into())
     }
@@ -112,11 +112,11 @@ pub fn walk(places: &[TranscriptFolder]) -> Walk {
         let place = TranscriptFolder { root: root.clone(), ..place.clone() };
         if place.depth == 0 {
             match fs::symlink_metadata(&root) {
-                Ok(metadata) => file(&mut walk, &place, root.clone(), &metadata),
+                Ok(metadata) => add_file(&mut walk, &place, root.clone(), &metadata),
                 Err(error) => walk.fault(place.agent, &root, error.to_string()),
             }
         } else {
-            folder(&mut walk, &place, root.clone());
+            walk_folder(&mut walk, &place, root.clone());
         }
         walk.roots.push(root);
     }
@@ -124,7 +124,7 @@ pub fn walk(places: &[TranscriptFolder]) -> Walk {
     walk
 }
 
-fn folder(walk: &mut Walk, place: &TranscriptFolder, root: PathBuf) {
+fn walk_folder(walk: &mut Walk, place: &TranscriptFolder, root: PathBuf) {
     let mut left = vec![(root, 1)];
     while let Some((folder, depth)) = left.pop() {
         let entries = match fs::read_dir(&folder) {
@@ -156,7 +156,7 @@ fn folder(walk: &mut Walk, place: &TranscriptFolder, root: PathBuf) {
                 }
             } else if place.form_of(&path).is_some() {
                 match entry.metadata() {
-                    Ok(metadata) => file(walk, place, path, &metadata),
+                    Ok(metadata) => add_file(walk, place, path, &metadata),
                     Err(error) => walk.fault(place.agent, &path, error.to_string()),
                 }
             }
@@ -164,7 +164,7 @@ fn folder(walk: &mut Walk, place: &TranscriptFolder, root: PathBuf) {
     }
 }
 
-fn file(walk: &mut Walk, place: &TranscriptFolder, path: PathBuf, metadata: &Metadata) {
+fn add_file(walk: &mut Walk, place: &TranscriptFolder, path: PathBuf, metadata: &Metadata) {
     let Some(form) = place.form_of(&path) else { return };
     if !metadata.is_file() {
         return walk.fault(place.agent, &path, "it is no file");
@@ -214,8 +214,7 @@ pub fn known(places: &[TranscriptFolder], path: &Path) -> Result<Found, String> 
     if !path.is_absolute() {
         return Err("the path is not absolute".to_owned());
     }
-    let parts = |path: &Path| path.components().any(|part| matches!(part, std::path::Component::ParentDir));
-    if parts(path) {
+    if path.components().any(|part| part == Component::ParentDir) {
         return Err("the path goes up".to_owned());
     }
     for place in places {
@@ -234,7 +233,7 @@ pub fn known(places: &[TranscriptFolder], path: &Path) -> Result<Found, String> 
         let metadata = fs::symlink_metadata(&whole).map_err(|error| error.to_string())?;
         let mut walk = Walk::default();
         let place = TranscriptFolder { root, ..place.clone() };
-        file(&mut walk, &place, whole, &metadata);
+        add_file(&mut walk, &place, whole, &metadata);
         if let Some(found) = walk.files.pop() {
             return Ok(found);
         }
@@ -242,7 +241,7 @@ pub fn known(places: &[TranscriptFolder], path: &Path) -> Result<Found, String> 
     Err("it is no transcript in a folder of a known agent".to_owned())
 }
 
-/// By what one session of a source with many is known.
+/// The key of one session of a source with many.
 pub fn key_of(path: &Path, session: &str) -> String {
     format!("{}#{session}", path.to_string_lossy())
 }
