@@ -9,14 +9,17 @@ use std::{
 use super::Intake;
 use super::{
     forks::Copying,
-    reading::Cursor,
+    reading::{Cursor, Fault, is_foreign, is_settled, small},
     rows::{Database, Head},
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
     walk::{Found, key_of},
 };
 use crate::{agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
-use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session, State, typed};
+use cerebro_transcript::{
+    Agent, Batch, Counts, Exchange, READER_VERSION, Session, State,
+    typed::{self, TypedPrompts},
+};
 
 /// What was skipped of a source with many sessions.
 #[derive(Debug, Default)]
@@ -42,7 +45,7 @@ impl Intake {
         let (mut database, heads) = blocking(move || {
             let database = Database::open(&opened.path)?;
             let heads = database.heads(opened.only())?;
-            Ok::<_, super::reading::Fault>((database, heads))
+            Ok::<_, Fault>((database, heads))
         })
         .await??;
         let known = match found.only() {
@@ -94,7 +97,7 @@ impl Intake {
                 }
             }
         }
-        self.done_with(found, &left).await
+        self.done_with(found, &left, Counts::default()).await
     }
 
     /// Whether a session of a folder is wanted. If it is not, that is noted.
@@ -117,13 +120,14 @@ impl Intake {
     }
 
     /// Stores the state of a source with many sessions. This comes last, so that an interrupted pass is repeated.
-    async fn done_with(&self, found: &Found, left: &Remainder) -> Result<Taken, Trouble> {
+    async fn done_with(&self, found: &Found, left: &Remainder, counts: Counts) -> Result<Taken, Trouble> {
         if left.for_later {
             return Ok(Taken::Remainder);
         }
         let state = if left.by_choice { SourceState::Excluded } else { SourceState::Fresh };
         let key = found.path.to_string_lossy();
-        let standing = SourceProgress::of(found.agent, &key, Counts::default());
+        self.note_counts(found.agent, &key, None, &counts);
+        let standing = SourceProgress::of(found.agent, &key, counts);
         let read = standing.read(Some(&of_rows(found, "", "")), state, None);
         self.history.put_source(&read).await?;
         Ok(Taken::Done(found.stat))
@@ -154,10 +158,15 @@ impl Intake {
 
     /// Imports the prompts of sessions whose transcripts are gone.
     pub(super) async fn take_typed(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
-        let path = found.path.clone();
-        let (prompts, _) =
-            blocking(move || super::reading::small(&path).map(|bytes| typed::read(&bytes, 0))).await??;
-        let mut left = Remainder::default();
+        let (path, is_settled) = (found.path.clone(), is_settled(&found.stat, self.base.now()));
+        let read = blocking(move || {
+            let bytes = small(&path)?;
+            let read = typed::read(&bytes, 0);
+            let is_foreign = is_foreign(&read.counts, &bytes);
+            if is_foreign && is_settled { Err(Fault::Foreign) } else { Ok((read, is_foreign)) }
+        });
+        let (TypedPrompts { prompts, counts, .. }, is_half_written) = read.await??;
+        let mut left = Remainder { for_later: is_half_written, ..Remainder::default() };
         for (id, prompts) in by_session(prompts).into_iter().rev() {
             let key = key_of(&found.path, &id);
             if self.is_held_beside(found.agent, &id, &key) {
@@ -176,7 +185,7 @@ impl Intake {
             self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None, pass)
                 .await?;
         }
-        self.done_with(found, &left).await
+        self.done_with(found, &left, counts).await
     }
 
     /// Whether a session is in a source other than this one.
