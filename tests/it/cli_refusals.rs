@@ -1,6 +1,6 @@
 //! What the command line refuses: each error names the value and the next step, and nothing is destroyed unasked.
 
-use crate::support::Home;
+use crate::support::{Home, write};
 
 #[test]
 fn a_missing_backup_is_named_before_the_daemon_is_asked() {
@@ -120,10 +120,44 @@ fn an_empty_value_chooses_nothing() {
 #[test]
 fn a_line_that_is_no_number_is_named() {
     let home = Home::new();
-    for place in ["a.rs:x", "a.rs:0"] {
+    for place in ["a.rs:x", "a.rs:0", ":5"] {
         let refused = home.run(&["history", "blame", place]);
         assert_eq!(refused.code(), 2, "{refused:?}");
         assert!(refused.stderr.contains(place) && refused.stderr.contains("line"), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_line_that_cannot_be_looked_up_is_refused_with_the_reason() {
+    let home = Home::new();
+    let refused = |args: &[&str]| {
+        let refused = home.run(&[&["history", "blame"][..], args].concat());
+        assert_eq!(refused.code(), 1, "{refused:?}");
+        refused.stderr
+    };
+    write(&home.work(), "src/a.rs", "one\n\nthree\n");
+    write(&home.work(), "a.png", b"\x89PNG\0\n");
+    write(&home.folder("other"), "b.rs", "one\n");
+    for (place, words) in [
+        ("src/a.rs:9", "src/a.rs has no line 9: it has 3 lines"),
+        ("src/a.rs:2", "src/a.rs has nothing in line 2"),
+        ("a.png:1", "a.png is a binary file"),
+        ("none.rs:1", "cannot read none.rs"),
+        ("src", "src is a folder"),
+        ("src:1", "src is a folder"),
+        ("../other/b.rs:1", "../other/b.rs is not in the project of the working folder, but in `other-"),
+    ] {
+        let stderr = refused(&[place]);
+        assert!(stderr.contains(words), "{place}: {stderr}");
+    }
+    let stderr = refused(&["/dev/zero:1", "--all-projects"]);
+    assert!(stderr.contains("it is not a file"), "{stderr}");
+    // A name that ends like a line is the file's own, if there is no other.
+    write(&home.work(), "notes:5", "one\n");
+    write(&home.work(), ":5", "one\n");
+    for file in ["notes:5", ":5"] {
+        let found = home.run(&["history", "blame", file]);
+        assert!(found.code() == 0 && found.stderr.contains("no past session changed it"), "{found:?}");
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
@@ -43,6 +45,49 @@ fn links_and_unreadable_files_are_named_and_the_others_are_imported() {
     assert!(!all.contains("theirs"), "{all}");
     let doctor = home.json(&["doctor"]).to_string();
     assert!(doctor.contains("brand-new"), "{doctor}");
+}
+
+#[test]
+fn a_file_in_which_nothing_is_understood_is_named_whichever_agent_it_is_of() {
+    let home = Home::new();
+    let leave = |path: &Path| {
+        let file = fs::OpenOptions::new().append(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(900)).unwrap();
+    };
+    let files = [
+        ".claude/projects/-work/of-claude.jsonl",
+        ".claude/history.jsonl",
+        ".codex/sessions/2026/10/02/rollout-of-codex.jsonl",
+        ".gemini/tmp/app/chats/session-old-of-gemini.json",
+        ".gemini/tmp/app/chats/session-of-gemini.jsonl",
+        ".local/share/opencode/storage/session/p/ses_of-opencode.json",
+        ".copilot/session-state/of-copilot/events.jsonl",
+        ".cursor/projects/app/agent-transcripts/of-cursor.jsonl",
+        ".cursor/projects/app/agent-transcripts/old-of-cursor.txt",
+        ".qwen/projects/app/chats/of-qwen.jsonl",
+    ];
+    for file in files {
+        leave(&home.write(file, "neither a record nor the end of a line"));
+    }
+    home.write(".local/share/opencode/opencode.db", "no database");
+    leave(&home.write(".gemini/tmp/app/chats/session-empty.json", ""));
+    let begun = home.write(".gemini/tmp/app/chats/session-begun.json", r#"{"sessionId":"g","messages":[{"#);
+    home.write(".gemini/tmp/app/chats/session-other.json", r#"{"sessionId":"g","messages":"none"}"#);
+    Claude::new("good", &home.work()).turn("Ask", "Answer.").write(&home);
+
+    let status = home.take_in();
+    for file in files {
+        assert!(fault(&status, file).contains("nothing in it could be understood"), "{status}");
+    }
+    assert!(fault(&status, "opencode.db").contains("database"), "{status}");
+    assert_eq!(status["faults"].as_array().unwrap().len(), files.len() + 1, "{status}");
+    let agents = status["agents"].as_array().unwrap();
+    let gemini = agents.iter().find(|agent| agent["agent"] == "gemini-cli").unwrap();
+    assert_eq!(gemini["malformed"], 1, "{status}");
+    assert_eq!(home.past_titles("good"), ["Ask"]);
+    // Nobody goes on with it.
+    leave(&begun);
+    assert!(fault(&home.take_in(), "session-begun").contains("nothing in it"));
 }
 
 #[test]
@@ -94,7 +139,7 @@ fn imported_history_contains_no_secret() {
     }
 }
 
-fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+fn files(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
         match entry.file_type().unwrap() {

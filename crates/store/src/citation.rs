@@ -30,6 +30,8 @@ pub(super) type Cites = (MemoryId, ExchangeId, Timestamp);
 pub(super) struct CitationChanges {
     /// New edges.
     put: Vec<Cites>,
+    /// Edges that go.
+    gone: Vec<(MemoryId, ExchangeId)>,
     /// Memories that keep only the edges to these exchanges.
     alone: Vec<(MemoryId, Vec<ExchangeId>)>,
 }
@@ -40,6 +42,9 @@ fn record(memory: &MemoryId, exchange: &ExchangeId) -> RecordId {
 
 impl Part for CitationChanges {
     fn add_to(&self, commit: &mut CommitScript) {
+        commit.add(statement::COMMIT_GONE_CITES, "gone_cites", &self.gone, |(memory, exchange)| {
+            record(memory, exchange)
+        });
         commit.add(statement::COMMIT_CITES_ALONE, "cites_alone", &self.alone, |(memory, exchanges)| {
             let exchanges: Vec<RecordId> = exchanges.iter().map(history::exchange_record).collect();
             object! { memory: memory_record(memory), exchanges: exchanges }
@@ -98,6 +103,15 @@ impl Write<'_> {
         tables.history.bury(tombstones_of(memory.id, before.difference(exchanges)));
         tables.cite(memory.id, &cited, at);
         tables.citations.alone.push((memory.id, cited));
+    }
+
+    /// A memory no longer rests on an exchange, which says something else now. A tombstone keeps imports from bringing the
+    /// citation back.
+    pub fn uncite(&mut self, memory: &Memory, exchange: ExchangeId, session: &SessionId) {
+        let event = NewEvent::about_memory(EventKind::MemoryTied, memory, Some(session));
+        let tables = self.record(event);
+        tables.history.bury(tombstones_of(memory.id, [&exchange]));
+        tables.citations.gone.push((memory.id, exchange));
     }
 
     /// A citation came with an export.

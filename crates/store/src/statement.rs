@@ -52,6 +52,7 @@ statements! {
     COMMIT_GONE_CANDIDATES = "commit_gone_candidates",
     COMMIT_GONE_CHECKPOINTS = "commit_gone_checkpoints",
     COMMIT_GONE_CHUNKS = "commit_gone_chunks",
+    COMMIT_GONE_CITES = "commit_gone_cites",
     COMMIT_GONE_CYCLES = "commit_gone_cycles",
     COMMIT_GONE_DOCUMENTS = "commit_gone_documents",
     COMMIT_GONE_EXCHANGES = "commit_gone_exchanges",

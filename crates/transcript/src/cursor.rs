@@ -132,6 +132,7 @@ pub fn read_text(text: &str, state: &State) -> Batch {
 }
 
 fn text_block(assembler: &mut Assembler, role: &str, block: &str) {
+    assembler.live.counts.records += u64::from(!role.is_empty());
     match role {
         "user" => prompt(assembler, block),
         "assistant" => assembler.reply(&spoken(block), None, Source::default()),

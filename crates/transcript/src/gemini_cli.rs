@@ -209,12 +209,13 @@ fn one_line<'a>(assembler: &mut Assembler, fold: &mut Fold<'a>, line: &'a str) {
     if let Some(id) = record.rewind_to {
         let id = parse::<Text<'_>>(id.get()).unwrap_or_default();
         fold.rewind(id.as_str());
-    } else if let Some(set) = record.set {
-        if let Some(messages) = enter_head(assembler, value(Some(set))) {
-            fold.patch(messages);
-        }
-    } else if record.session.some().is_some() && record.kind.some().is_none() {
-        if let Some(messages) = parse::<Head<'a>>(line).and_then(|head| enter_head(assembler, head)) {
+    } else if record.set.is_some() || record.session.some().is_some() && record.kind.some().is_none() {
+        // A patch has the fields of a head.
+        let Some(head) = parse::<Head<'a>>(record.set.map_or(line, RawValue::get)) else {
+            assembler.live.counts.malformed += 1;
+            return;
+        };
+        if let Some(messages) = enter_head(assembler, head) {
             fold.patch(messages);
         }
     } else if record.kind.some().is_some() {

@@ -8,6 +8,8 @@ use crate::clip::clipped;
 use crate::envelope::{UserText, classify, controls_the_host};
 use crate::json::{Fields, Number, Raw, Text, is_object, without_bom};
 use crate::limits::{LINE_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::line::NO_TYPE;
+use crate::state::Counts;
 use crate::tool::name;
 use crate::turn::{Prompt, PromptKind};
 
@@ -42,27 +44,50 @@ struct Record<'a> {
     pasted: Raw<'a>,
 }
 
-/// Reads the bytes of such a file from `offset` on. Returns the prompts and the offset to continue from: after the
-/// last whole line. Malformed lines are skipped. A last line without a line break counts if it is a whole object.
-pub fn read(bytes: &[u8], offset: u64) -> (Vec<Typed>, u64) {
-    let mut prompts = Vec::new();
+/// The result of reading such a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedPrompts {
+    /// In the order of the file.
+    pub prompts: Vec<Typed>,
+    /// What was counted.
+    pub counts: Counts,
+    /// The offset to continue from: after the last whole line.
+    pub end: u64,
+}
+
+/// Reads the bytes of such a file from `offset` on. Malformed lines are skipped. A last line without a line break counts if
+/// it is a whole object.
+pub fn read(bytes: &[u8], offset: u64) -> TypedPrompts {
+    let (mut prompts, mut counts) = (Vec::new(), Counts::default());
     let mut at = if offset == 0 { bytes.len() - without_bom(bytes).len() } else { 0 };
     while let Some(length) = memchr::memchr(b'\n', &bytes[at..]) {
         let line = bytes[at..at + length].trim_ascii();
         if line.len() <= LINE_BYTES_MAX {
-            prompts.extend(one(line, offset + at as u64));
+            prompts.extend(one(line, offset + at as u64, &mut counts));
+        } else {
+            counts.oversized += 1;
         }
         at += length + 1;
     }
     if bytes.len() - at <= LINE_BYTES_MAX && is_object(&bytes[at..]) {
-        prompts.extend(one(bytes[at..].trim_ascii(), offset + at as u64));
+        prompts.extend(one(bytes[at..].trim_ascii(), offset + at as u64, &mut counts));
         at = bytes.len();
     }
-    (prompts, offset + at as u64)
+    TypedPrompts { prompts, counts, end: offset + at as u64 }
 }
 
-fn one(line: &[u8], offset: u64) -> Option<Typed> {
-    let record: Record<'_> = serde_json::from_slice(line).ok()?;
+fn one(line: &[u8], offset: u64, counts: &mut Counts) -> Option<Typed> {
+    if line.is_empty() {
+        return None;
+    }
+    counts.records += 1;
+    let Ok(record) = serde_json::from_slice::<Record<'_>>(line) else {
+        counts.malformed += 1;
+        return None;
+    };
+    if record.display.0.is_none() && record.text.0.is_none() {
+        counts.unknown(NO_TYPE, line.len());
+    }
     let text = with_pasted(record.display.some().or(record.text.some())?, record.pasted);
     let prompt = match classify(&text) {
         UserText::Words(words) if words.starts_with('/') && controls_the_host(&words) => return None,
@@ -109,17 +134,24 @@ mod tests {
             r#"{"display":"/model","timestamp":1700000000000,"project":"/w"}"#,
             "\n",
             r#"{"session_id":"s2","ts":1700000000,"text":"go on"}"#,
-            "\nnot json\n",
+            "\nnot json\n\n",
+            r#"{"display":"","project":"/w"}"#,
+            "\n",
+            r#"{"said":"something"}"#,
+            "\n",
             r#"{"display":"unfinished"#,
         );
-        let (prompts, end) = read(lines.as_bytes(), 100);
+        let TypedPrompts { prompts, counts, end } = read(lines.as_bytes(), 100);
+        assert_eq!((counts.records, counts.malformed), (6, 1));
+        let unknown: Vec<(String, u64)> = counts.unknown.into_iter().collect();
+        assert_eq!(unknown, [(NO_TYPE.to_owned(), 1)], "an empty prompt is a prompt");
         let texts: Vec<&str> = prompts.iter().map(|typed| typed.prompt.text.as_str()).collect();
         assert_eq!(texts, ["fix it trace", "go on"]);
         assert_eq!(prompts[0].at, prompts[1].at);
         assert_eq!((prompts[0].session.as_deref(), prompts[1].session.as_deref()), (Some("s1"), Some("s2")));
         assert_eq!((prompts[0].offset, end), (100, 100 + lines.rfind('\n').expect("lines") as u64 + 1));
         let last = "\u{feff}{\"display\":\"a\"}\r\n{\"display\":\"b\"}";
-        let (prompts, end) = read(last.as_bytes(), 0);
+        let TypedPrompts { prompts, end, .. } = read(last.as_bytes(), 0);
         assert_eq!(
             (prompts.len(), end),
             (2, last.len() as u64),

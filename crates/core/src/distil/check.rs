@@ -154,6 +154,11 @@ pub fn is_supported(candidate: &Candidate, exchanges: &[FullExchange]) -> bool {
         && founded(candidate.kind, &candidate.title, &candidate.text, &candidate.evidence, exchanges).is_ok()
 }
 
+/// Whether an exchange contains a quote, or may contain it in what its bound left out. White space does not count.
+pub fn has_quote(full: &FullExchange, quote: &str) -> bool {
+    full.text.is_clipped() || holds(&full.text, quote)
+}
+
 /// Whether a candidate quotes the user's words from one of its exchanges.
 pub fn quotes_user(evidence: &[Citation], exchanges: &[FullExchange]) -> bool {
     evidence.iter().any(|evidence| is_users(evidence, exchanges))

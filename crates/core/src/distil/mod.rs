@@ -22,7 +22,7 @@ mod tests;
 
 pub use alike::say_the_same;
 pub use ask::{Excerpt, INSTRUCTIONS, excerpts, generation, holds_secret, question, schema};
-pub use check::{Claim, Distilled, Reason, is_supported, quotes_user, read};
+pub use check::{Claim, Distilled, Reason, has_quote, is_supported, quotes_user, read};
 pub(crate) use check::{clean, own_words};
 pub(crate) use orders::gives_orders;
 

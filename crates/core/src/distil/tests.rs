@@ -320,6 +320,15 @@ fn a_candidate_is_supported_while_its_evidence_is_there() {
 }
 
 #[test]
+fn an_exchange_has_a_quote_however_it_is_broken_into_lines() {
+    let exchange = exchange_of(0, "Run them", "The first\n  heron sings", &[]);
+    assert!(has_quote(&exchange, "first heron sings") && !has_quote(&exchange, "second heron"));
+    let long = exchange_of(0, "Run them", &"The heron sings. ".repeat(100), &[]);
+    let clipped = FullExchange { text: long.text.clipped(200), ..long };
+    assert!(has_quote(&clipped, "second heron"), "it may be in what is left out");
+}
+
+#[test]
 fn a_secret_that_spans_two_exchanges_is_detected() {
     assert!(!holds_secret(&session(), &talk()));
     let mut redacted = talk();

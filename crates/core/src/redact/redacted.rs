@@ -7,6 +7,9 @@ use serde::{Serialize, Serializer};
 use super::redact;
 use crate::text;
 
+/// The end of the line that stands where a text was clipped.
+const LEFT_OUT: &str = " bytes left out]\n";
+
 /// A text without control characters and secrets.
 ///
 /// Only redaction makes one from incoming text: [`redact_text`], [`redact_list`], [`redact_json`]. Others are cut
@@ -124,7 +127,12 @@ impl RedactedText {
             from += 1;
         }
         let left_out = from - head.len();
-        Self::derived(format!("{head}\n[… {left_out} bytes left out]\n{}", &self[from..]))
+        Self::derived(format!("{head}\n[… {left_out}{LEFT_OUT}{}", &self[from..]))
+    }
+
+    /// Whether [`Self::clipped`] left something out.
+    pub fn is_clipped(&self) -> bool {
+        self.contains(LEFT_OUT)
     }
 
     /// The part of the text from byte `offset`, at most `max` bytes, and the offset of the next part.
@@ -246,6 +254,7 @@ mod tests {
         let text = redact_text(&format!("é{}é", "·".repeat(1_000))).value;
         assert_eq!(text.clipped(2_004), text);
         let short = text.clipped(200);
+        assert!(short.is_clipped() && !text.is_clipped());
         assert!(short.len() <= 200 && short.starts_with('é') && short.ends_with("·é"), "{short}");
         assert!(short.contains("bytes left out]"), "{short}");
     }

@@ -22,7 +22,7 @@ pub use decide::Decided;
 pub(super) use export::{CandidateLine, candidate};
 pub(crate) use job::Distil;
 pub use plan::{DistilPlan, PlannedSession, Queued};
-pub(super) use retract::{Retracted, Why, retract};
+pub(super) use retract::{Lost, Retracted, Why, retract};
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -13,6 +13,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::pace::{Budget, Spent};
 use cerebro_core::redact::redact_text;
+use cerebro_transcript::turn::Turn;
 
 const MODEL: &str = "test/model";
 
@@ -213,6 +214,44 @@ fn what_a_transcript_lost_can_be_restored_and_what_was_forgotten_is_in_no_revisi
 }
 
 #[test]
+fn a_claim_stays_while_its_exchange_goes_on_and_goes_with_the_words_that_it_quotes() {
+    with_service(async |service| {
+        let (past, candidates) = distilled(&service, "s").await;
+        let [_, first, all] = &candidates[..] else { panic!("{candidates:?}") };
+        let memories = accepted(&service, [first, all]).await;
+        service.memories.render_handbook(Some(&project())).await.unwrap();
+        let left = async || service.base.store.candidates().of_session(&past.id).await.unwrap();
+        let live =
+            async |id: &MemoryId| service.base.store.memories().by_id(id).await.unwrap().unwrap().is_live();
+        let said = |seq: u32, reply: &str| exchange(seq, &format!("prompt number {seq}"), reply);
+
+        let mut grown: Vec<_> = (0..3).map(|seq| said(seq, &format!("reply number {seq}"))).collect();
+        for one in &mut grown {
+            one.turns.push(Turn::Reply { text: "And more.".to_owned(), at: None });
+        }
+        assert_eq!(service.history.commit(batch("s", grown)).await.unwrap().replaced, 3);
+        assert_eq!(left().await.len(), 3);
+        assert!(live(&memories[0]).await && live(&memories[1]).await);
+
+        // The source was rewritten. One of the claims still waited.
+        let other = vec![said(0, "something else"), said(1, "something else")];
+        assert_eq!(service.history.commit(batch("s", other)).await.unwrap().replaced, 2);
+        let still = left().await;
+        assert_eq!((texts(&still), still[0].evidence.len()), (vec!["all of them"], 1));
+        assert!(!live(&memories[0]).await && live(&memories[1]).await);
+        assert_eq!(evidence_of(&service, &memories[1]).await, [all.evidence[2].exchange]);
+        let handbooks = rendered(&service).await;
+        assert!(handbooks.iter().all(|memory| !memory.content.contains("the first")), "{handbooks:?}");
+
+        // What it cited besides was lost in an earlier batch.
+        service.history.commit(batch("s", vec![said(2, "something else")])).await.unwrap();
+        assert_eq!(left().await, []);
+        assert!(!live(&memories[1]).await);
+        service.memories.restore(&caller(), &memories[1]).await.unwrap();
+    });
+}
+
+#[test]
 fn an_import_brings_back_no_citation_that_was_removed() {
     with_service(async |service| {
         let (_, candidates) = distilled(&service, "s").await;
@@ -330,12 +369,12 @@ fn an_import_brings_back_no_words_of_what_was_purged_or_forgotten() {
 }
 
 #[test]
-fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
+fn a_candidate_whose_evidence_was_taken_back_is_not_accepted() {
     with_service(async |service| {
         let (_, candidates) = distilled(&service, "s").await;
-        let other =
-            (0..3).map(|seq| exchange(seq, &format!("prompt number {seq}"), "something else")).collect();
-        service.history.commit(batch("s", other)).await.unwrap();
+        let mut rewound = batch("s", vec![exchange(3, "prompt number 3", "reply number 3")]);
+        rewound.withdrawn = vec![0, 1, 2];
+        service.history.commit(rewound).await.unwrap();
         for candidate in &candidates {
             let refused = service.distilling.accept_candidate(&caller(), &candidate.id).await;
             assert!(matches!(refused, Err(ServiceError::Invalid { field: "id", .. })), "{refused:?}");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::{History, prepare};
 use crate::{
     ServiceError,
-    distil::{Why, retract},
+    distil::{Lost, Why, retract},
     index::Evidence,
     tasks::one_at_a_time,
 };
@@ -80,7 +80,7 @@ impl History {
     ) -> Result<HistoryCommitted, ServiceError> {
         let draft = one_at_a_time("preparing a batch of a session", move || Draft::of(batch)).await??;
         quiet.await;
-        let Decided { mut done, source, is_changed } =
+        let Decided { mut done, source, is_changed, is_retracted } =
             self.base.store.transact(|write| Box::pin(draft.decide(write))).await?;
         // Whoever waits for the writer goes on first: that task may be the next on this thread.
         tokio::task::yield_now().await;
@@ -95,8 +95,7 @@ impl History {
         if is_changed {
             self.evidence.changed(Evidence::History);
         }
-        if done.removed > 0 {
-            // Claims may have been removed with the exchanges that they rested on.
+        if is_retracted {
             self.memories
                 .render_again(self.memories.rendered_handbooks(Some(&draft.session.project)).await)
                 .await;
@@ -230,7 +229,7 @@ impl Draft {
             return Ok(Some(Decided {
                 done: forgotten,
                 source: Some(self.source(buried)),
-                is_changed: false,
+                ..Decided::default()
             }));
         }
         if !self.typed {
@@ -355,6 +354,8 @@ struct Decided {
     source: Option<Source>,
     /// Whether there is something for the index.
     is_changed: bool,
+    /// Whether claims lost evidence, and memories with them.
+    is_retracted: bool,
 }
 
 impl Draft {
@@ -376,19 +377,23 @@ impl Draft {
         // A session without exchanges is not stored: in most of these nobody said anything.
         let is_empty = session.exchanges == 0;
         let (is_shorter, source) = (!gone.is_empty(), self.source(&buried));
+        let mut is_retracted = false;
+        if is_shorter || done.replaced > 0 {
+            let lost = Lost { gone: &gone, replaced: &put };
+            is_retracted = retract(write, &session, lost, Why::Missing, |_| false).await?.candidates > 0;
+        }
         if is_shorter {
-            retract(write, &session, &gone, Why::Missing, |_| false).await?;
             write.forget_history(&session, before, gone, Vec::new());
         }
         if is_same || is_empty {
-            return Ok(Decided { done, source: Some(source), is_changed: is_shorter });
+            return Ok(Decided { done, source: Some(source), is_changed: is_shorter, is_retracted });
         }
         if known.is_some_and(|known| known.project != session.project) {
             // The index finds its earlier exchanges in the other project, too.
             write.merge_past_session(&PastSession { exchanges: before, ..session.clone() });
         }
         write.import_history(&session, before, put, withdrawn, &source);
-        Ok(Decided { done, source: None, is_changed: true })
+        Ok(Decided { done, source: None, is_changed: true, is_retracted })
     }
 }
 

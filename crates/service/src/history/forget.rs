@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use crate::{
     History, ServiceError,
-    distil::{Retracted, Why, retract},
+    distil::{Lost, Retracted, Why, retract},
     index::Evidence,
     meant::{IsMeant, Meant, Thing},
 };
@@ -270,7 +270,8 @@ impl ForgetBatch<'_> {
             }
         }
         let tells = |text: &str| self.what.holds(text);
-        let retracted = retract(write, &session, &going, Why::Forgotten, tells).await?;
+        let lost = Lost { gone: &going, ..Lost::default() };
+        let retracted = retract(write, &session, lost, Why::Forgotten, tells).await?;
         write.forget_history(&session, before, going, tombstones);
         Ok((session.exchanges == 0, retracted))
     }
@@ -280,7 +281,7 @@ impl ForgetBatch<'_> {
 async fn drop_empty(write: &mut Write<'_>, sessions: &[SessionId]) -> Result<(), ServiceError> {
     for session in write.store().past_sessions().by_ids(sessions).await? {
         if session.exchanges == 0 {
-            retract(write, &session, &[], Why::Missing, |_| false).await?;
+            retract(write, &session, Lost::default(), Why::Missing, |_| false).await?;
             write.forget_history(&session, 0, Vec::new(), Vec::new());
         }
     }

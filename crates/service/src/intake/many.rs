@@ -9,14 +9,17 @@ use std::{
 use super::Intake;
 use super::{
     forks::Copying,
-    reading::{Cursor, Fault, small},
+    reading::{Cursor, Fault, is_foreign, is_settled, small},
     rows::{Database, Head},
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
     walk::{Found, key_of},
 };
 use crate::{ServiceError, agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
-use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session, State, typed};
+use cerebro_transcript::{
+    Agent, Batch, Counts, Exchange, READER_VERSION, Session, State,
+    typed::{self, TypedPrompts},
+};
 
 /// What was skipped of a source with many sessions.
 #[derive(Debug, Default)]
@@ -85,7 +88,7 @@ impl Intake {
                 }
             }
         }
-        self.done_with(found, &left).await
+        self.done_with(found, &left, Counts::default()).await
     }
 
     /// The watermarks of the sessions that were read, by the ids of their sources; `None` if another version of the reader read
@@ -122,13 +125,14 @@ impl Intake {
     }
 
     /// Stores the state of a source with many sessions. This comes last, so that an interrupted pass is repeated.
-    async fn done_with(&self, found: &Found, left: &Remainder) -> Result<Taken, Trouble> {
+    async fn done_with(&self, found: &Found, left: &Remainder, counts: Counts) -> Result<Taken, Trouble> {
         if left.for_later {
             return Ok(Taken::Skipped);
         }
         let state = if left.by_choice { SourceState::Excluded } else { SourceState::Fresh };
         let key = found.path.to_string_lossy();
-        let standing = SourceProgress::of(found.agent, &key, Counts::default());
+        self.note_counts(found.agent, &key, None, &counts);
+        let standing = SourceProgress::of(found.agent, &key, counts);
         let row = standing.row(Some(&cursor_at(found, "", "")), state, None);
         self.history.put_source(&row).await?;
         Ok(Taken::Done(found.stat))
@@ -159,9 +163,15 @@ impl Intake {
 
     /// Imports the prompts of sessions whose transcripts are gone.
     pub(super) async fn take_typed(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
-        let path = found.path.clone();
-        let (prompts, _) = blocking(move || small(&path).map(|bytes| typed::read(&bytes, 0))).await??;
-        let mut left = Remainder::default();
+        let (path, is_settled) = (found.path.clone(), is_settled(&found.stat, self.base.now()));
+        let read = blocking(move || {
+            let bytes = small(&path)?;
+            let read = typed::read(&bytes, 0);
+            let is_foreign = is_foreign(&read.counts, &bytes);
+            if is_foreign && is_settled { Err(Fault::Foreign) } else { Ok((read, is_foreign)) }
+        });
+        let (TypedPrompts { prompts, counts, .. }, is_half_written) = read.await??;
+        let mut left = Remainder { for_later: is_half_written, ..Remainder::default() };
         for (id, prompts) in by_session(prompts).into_iter().rev() {
             let key = key_of(&found.path, &id);
             if self.is_in_another(found.agent, &id, &key) {
@@ -180,7 +190,7 @@ impl Intake {
             self.commit_piece(&standing, project, batch, (None, &cursor_at(found, &id, "")), None, pass)
                 .await?;
         }
-        self.done_with(found, &left).await
+        self.done_with(found, &left, counts).await
     }
 
     /// Whether a session was read from a source other than this one.

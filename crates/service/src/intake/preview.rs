@@ -176,7 +176,7 @@ fn parts(found: &Found) -> Result<Vec<Part>, Fault> {
         };
         return database.heads(None)?.into_iter().map(sized).collect();
     }
-    let (prompts, _) = typed::read(&small(&found.path)?, 0);
+    let prompts = typed::read(&small(&found.path)?, 0).prompts;
     let part = |(_, prompts): (String, Vec<typed::Typed>)| {
         let bytes = prompts.iter().map(|typed| typed.prompt.text.len() as u64).sum();
         (prompts.into_iter().rev().find_map(|typed| typed.project), bytes)

@@ -75,6 +75,10 @@ fn gemini_documents_are_read_with_their_tools() {
     assert_eq!(batch.state.offset, 0, "the next reading begins at the beginning");
     // A document that is being written is not there yet.
     assert!(gemini_cli::read(&document.as_bytes()[..400], "").exchanges.is_empty());
+    // Nor does one of another shape pass in silence.
+    for other in [r#"{"sessionId":"g","messages":"none"}"#, r#"{"$set":{"messages":{"0":"x"}}}"#] {
+        assert_eq!(gemini_cli::read(other.as_bytes(), "").counts.malformed, 1, "{other}");
+    }
 }
 
 #[test]

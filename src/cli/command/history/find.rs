@@ -1,7 +1,5 @@
 //! Looking into past sessions: `search`, `show`, `files`, `blame`, `how` and `fix`.
 
-use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use super::super::marks::{print_marks, repeating};
@@ -11,7 +9,9 @@ use crate::answer::{
     history::{Exchange, Fact, Facts, Row, Status, Whole},
     observation::Observation,
 };
-use cerebro_core::domain::{Proven, limits::LIMIT_MAX};
+use crate::home::user_home;
+use crate::{platform, project_dir};
+use cerebro_core::domain::{Project, Proven, limits::LIMIT_MAX};
 
 /// Exchanges of a session that are asked for at once.
 const PAGE: usize = 50;
@@ -365,7 +365,20 @@ pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<()> {
 /// For a line, finds the exchange that wrote a similar line; otherwise those that changed the file.
 pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<()> {
     let (file, line) = place(&args.file)?;
-    let written = line.map(|number| text_of(Path::new(&file), number)).transpose()?;
+    let path = Path::new(&file);
+    if path.is_dir() {
+        return Err(Error::user(format!("{file} is a folder")).hint("name a file in it"));
+    }
+    let ProjectArgs { project, all_projects } = &args.scope.of;
+    if project.is_none()
+        && !all_projects
+        && let Some(theirs) = project_elsewhere(path).await
+    {
+        let words = format!("{file} is not in the project of the working folder, but in `{theirs}`");
+        let hint = format!("add `--project {theirs}`, or `--all-projects`");
+        return Err(Error::user(words).hint(hint));
+    }
+    let written = line.map(|number| text_of(path, number)).transpose()?;
     let request = args.scope.request(of::HistoryFacts).with("about", "file").with("query", file);
     let request = request.with("line", written.clone());
     let answer = args.scope.facts(context, request).await?;
@@ -376,33 +389,55 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<()> {
     context.output.table(&Table::of(FILES, &answer.facts), "no past session changed it")
 }
 
-/// A file and, behind a colon, the number of a line. A file's own name may contain a colon, too.
+/// The project of a file that is here, but neither below the working folder nor in its project.
+async fn project_elsewhere(file: &Path) -> Option<Project> {
+    let (here, file) = (Path::new(".").canonicalize().ok()?, file.canonicalize().ok()?);
+    if file.starts_with(&here) {
+        return None;
+    }
+    let look = |folder: &Path| project_dir::look(folder.to_owned(), user_home(), project_dir::LOOK_MAX);
+    let theirs = look(file.parent()?).await?;
+    (look(&here).await? != theirs).then_some(theirs)
+}
+
+/// A file and, behind a colon, the number of a line. A file's own name may contain a colon, too, even with a number.
 fn place(given: &str) -> Result<(String, Option<usize>)> {
-    let Some((file, number)) = given.rsplit_once(':').filter(|(file, _)| !file.is_empty()) else {
-        return Ok((given.to_owned(), None));
-    };
-    match number.parse::<usize>() {
-        Ok(number) if number > 0 => Ok((file.to_owned(), Some(number))),
-        _ if number.contains(['/', '\\']) || Path::new(given).exists() => Ok((given.to_owned(), None)),
-        _ => {
+    let whole = || (given.to_owned(), None);
+    let Some((file, number)) = given.rsplit_once(':') else { return Ok(whole()) };
+    let is_here = |name: &str| Path::new(name).exists();
+    let line = number.parse::<usize>().ok().filter(|number| *number > 0);
+    match line {
+        _ if is_here(given) && (line.is_none() || !is_here(file)) => Ok(whole()),
+        None if number.contains(['/', '\\']) => Ok(whole()),
+        _ if file.is_empty() => {
+            let words = format!("`{given}` names no file before the line");
+            Err(Error::usage(words).hint("such as `cerebro history blame src/main.rs:12`"))
+        }
+        Some(line) => Ok((file.to_owned(), Some(line))),
+        None => {
             let words = format!("`{number}` in `{given}` is not the number of a line: these begin with 1");
-            Err(Error::usage(words).hint("without a line: `cerebro history blame FILE`"))
+            let hint = "without a line: `cerebro history blame FILE`, or `history files FILE` for a name with a colon";
+            Err(Error::usage(words).hint(hint))
         }
     }
 }
 
 /// The text of a line, by its number.
 fn text_of(file: &Path, number: usize) -> Result<String> {
-    let read = |error| Error::file("read", file, &error);
-    let opened = fs::File::open(file).map_err(read)?;
-    if opened.metadata().map_err(read)?.len() > FILE_BYTES_MAX {
-        return Err(Error::user(format!("{} is too large to look up a line", file.display())));
+    let bytes =
+        platform::read_file(file, FILE_BYTES_MAX).map_err(|error| Error::file("read", file, &error))?;
+    let refused = |what: String| Err(Error::user(format!("{} {what}", file.display())));
+    if bytes.contains(&0) {
+        return refused("is a binary file, without lines".to_owned());
     }
-    let line = BufReader::new(opened).split(b'\n').nth(number - 1);
-    let line = line.ok_or_else(|| Error::user(format!("{} has no line {number}", file.display())))?;
-    let text = String::from_utf8_lossy(&line.map_err(read)?).trim().to_owned();
+    let mut lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes).split(|byte| *byte == b'\n');
+    let count = lines.clone().count();
+    let Some(line) = lines.nth(number - 1) else {
+        return refused(format!("has no line {number}: it has {}", text::counted(count, "line")));
+    };
+    let text = String::from_utf8_lossy(line).trim().to_owned();
     if text.is_empty() {
-        return Err(Error::user(format!("line {number} of {} is empty", file.display())));
+        return refused(format!("has nothing in line {number}"));
     }
     Ok(text)
 }
@@ -417,7 +452,8 @@ mod tests {
         assert_eq!(place("a.rs"), own("a.rs", None));
         assert_eq!(place("src/a:b.rs:12"), own("src/a:b.rs", Some(12)));
         assert_eq!(place("C:\\a.rs"), own("C:\\a.rs", None));
-        for bad in ["a.rs:x", "a.rs:0", "a.rs:-1", "a.rs:", "a.rs:99999999999999999999999"] {
+        let bad = ["a.rs:x", "a.rs:0", "a.rs:-1", "a.rs:", "a.rs:99999999999999999999999", ":5", ":"];
+        for bad in bad {
             assert!(place(bad).is_err_and(|error| error.to_string().contains("line")), "{bad}");
         }
     }

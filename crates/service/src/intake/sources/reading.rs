@@ -19,7 +19,8 @@ use super::{
 };
 use cerebro_core::{domain::Timestamp, text::hex};
 use cerebro_transcript::{
-    Batch, Exchange, State, cursor as cursor_cli, gemini_cli, limits::LINE_BYTES_MAX, read, read_to_end,
+    Batch, Counts, Exchange, State, cursor as cursor_cli, gemini_cli, limits::LINE_BYTES_MAX, read,
+    read_to_end,
 };
 
 /// A longer file is not read.
@@ -74,6 +75,9 @@ pub enum Fault {
     /// It is of a version that is not known.
     #[error("{0}")]
     Unknown(String),
+    /// It has a name as the agent gives it, but not what the agent writes.
+    #[error("nothing in it could be understood")]
+    Foreign,
 }
 
 /// The result of one step of reading.
@@ -119,8 +123,14 @@ pub fn small(path: &Path) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
+/// Whether a file has text in which nothing was counted, not even as malformed. While it is written, that may be the half
+/// of its first record.
+pub fn is_foreign(counts: &Counts, text: &[u8]) -> bool {
+    *counts == Counts::default() && !text.trim_ascii().is_empty()
+}
+
 /// Whether, at a moment, a file was not written to for a while.
-fn is_settled(stat: &Stat, now: Timestamp) -> bool {
+pub fn is_settled(stat: &Stat, now: Timestamp) -> bool {
     let written = Timestamp::from_microsecond(stat.mtime).unwrap_or(Timestamp::UNIX_EPOCH);
     now.duration_since(written) >= SETTLED_AFTER
 }
@@ -269,13 +279,13 @@ impl Reading {
     }
 
     fn whole(&mut self) -> Result<Piece, Fault> {
-        let mut bytes = Vec::new();
-        self.source.by_ref().take(WHOLE_BYTES_MAX).read_to_end(&mut bytes)?;
+        self.source.by_ref().take(WHOLE_BYTES_MAX).read_to_end(&mut self.buffer)?;
         self.ended = true;
+        let (bytes, state) = (&self.buffer, &self.cursor.state);
         let mut batch = match self.found.form {
-            Form::Tree => tree::read(&self.found.path, &bytes)?,
-            Form::Text => cursor_cli::read_text(&String::from_utf8_lossy(&bytes), &self.cursor.state),
-            _ => gemini_cli::read(&bytes, &self.found.session),
+            Form::Tree => tree::read(&self.found.path, bytes)?.unwrap_or_else(|| read(&[], state)),
+            Form::Text => cursor_cli::read_text(&String::from_utf8_lossy(bytes), state),
+            _ => gemini_cli::read(bytes, &self.found.session),
         };
         // A sub-agent's file of Gemini CLI has its parent's id only as the name of its folder.
         if let Some(parent) = batch.session.parent.as_mut().filter(|parent| parent.session.is_none())
@@ -284,10 +294,19 @@ impl Reading {
             parent.session = folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
         }
         self.cursor.state = State::new(self.found.agent, &batch.session.id);
-        self.piece(batch, bytes.len() as u64)
+        let bytes = self.buffer.len() as u64;
+        self.piece(batch, bytes)
     }
 
+    /// The piece with a batch. What the batch does not cover is in the buffer.
     fn piece(&mut self, mut batch: Batch, bytes: u64) -> Result<Piece, Fault> {
+        if self.ended && is_foreign(&batch.counts, &self.buffer) {
+            if self.is_settled {
+                return Err(Fault::Foreign);
+            }
+            // The next scan must not take it for unchanged.
+            self.cursor.stat.size = self.stat.size.saturating_sub(1);
+        }
         let session = &mut batch.session;
         if session.started.is_none() && session.ended.is_none() {
             // Its records have no times: the file's own are near them.
@@ -471,6 +490,23 @@ mod tests {
         let cursor = Cursor { stat: Stat { mtime, ..cursor.stat }, ..cursor };
         let (_, settled, _) = through(&path, Some(cursor)).unwrap();
         assert_eq!(settled.stat.size, whole);
+    }
+
+    #[test]
+    fn text_without_a_record_is_waited_for_and_then_a_fault() {
+        let temp = tempfile::tempdir().unwrap();
+        let later = now() + SETTLED_AFTER * 2;
+        for form in [Form::Lines, Form::Whole, Form::Text, Form::Tree] {
+            let name = format!("{form:?}");
+            let path = temp.path().join(&name);
+            let step = |at| Reading::open(found(&path, form), None, at).unwrap().unwrap().step();
+            fs::write(&path, "{\"sess").unwrap();
+            let piece = step(now()).unwrap();
+            assert!(piece.is_last && piece.cursor.stat.size < 6, "{name}: the next scan reads it again");
+            assert!(matches!(step(later), Err(Fault::Foreign)), "{name}");
+            fs::write(&path, " \n").unwrap();
+            assert_eq!(step(later).unwrap().cursor.stat.size, 2, "{name}: it is empty");
+        }
     }
 
     #[test]

@@ -21,16 +21,15 @@ use cerebro_transcript::{
 /// Most files of one session.
 const FILES_MAX: usize = 50_000;
 
-/// Reads the session of a file `storage/session/<project>/<id>.json`.
+/// Reads the session of a file `storage/session/<project>/<id>.json`; `None` if it is no such file.
 ///
 /// # Errors
-/// [`Fault`]: it is no such file, or the session is too large.
-pub fn read(file: &Path, bytes: &[u8]) -> Result<Batch, Fault> {
-    let unknown = || Fault::Unknown("it is no session of OpenCode".to_owned());
-    let session: Value = serde_json::from_slice(bytes).map_err(|_| unknown())?;
+/// [`Fault`]: the session is too large.
+pub fn read(file: &Path, bytes: &[u8]) -> Result<Option<Batch>, Fault> {
+    let session: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let text = |name: &str| session[name].as_str().map(str::to_owned);
-    let id = text("id").filter(|id| is_name(id)).ok_or_else(unknown)?;
-    let storage = file.ancestors().nth(3).ok_or_else(unknown)?;
+    let id = text("id").filter(|id| is_name(id));
+    let (Some(id), Some(storage)) = (id, file.ancestors().nth(3)) else { return Ok(None) };
     let mut files = Files { left: FILES_MAX, bytes: WHOLE_BYTES_MAX };
     let (mut messages, mut parts) = (Vec::new(), Vec::new());
     for (message, data) in files.of(&storage.join("message").join(&id))? {
@@ -52,7 +51,10 @@ pub fn read(file: &Path, bytes: &[u8]) -> Result<Batch, Fault> {
         created_ms: session["time"]["created"].as_i64(),
         updated_ms: session["time"]["updated"].as_i64(),
     };
-    Ok(read_v1(&row, &messages, &parts))
+    let mut batch = read_v1(&row, &messages, &parts);
+    // The session's own file is a record, too.
+    batch.counts.records += 1;
+    Ok(Some(batch))
 }
 
 /// Whether an id names a file and not a way to another folder.
@@ -85,16 +87,16 @@ impl Files {
             else {
                 continue;
             };
-            let mut text = String::new();
-            // A file that is removed or written at this moment is read at the next scan.
-            let read = walk::open(&path).and_then(|file| file.take(self.bytes + 1).read_to_string(&mut text));
+            let mut bytes = Vec::new();
+            // A file that is removed at this moment is gone at the next scan.
+            let read = walk::open(&path).and_then(|file| file.take(self.bytes + 1).read_to_end(&mut bytes));
             if read.is_err() {
                 continue;
             }
-            let size = text.len() as u64;
+            let size = bytes.len() as u64;
             self.bytes =
                 self.bytes.checked_sub(size).ok_or(Fault::TooLarge(WHOLE_BYTES_MAX + 1, WHOLE_BYTES_MAX))?;
-            found.push((name.to_owned(), text));
+            found.push((name.to_owned(), String::from_utf8_lossy(&bytes).into_owned()));
         }
         Ok(found)
     }
@@ -119,12 +121,16 @@ mod tests {
         write("part/msg_1/prt_1.json", r#"{"type":"text","text":"Mend the skua"}"#);
         write("part/msg_2/prt_2.json", r#"{"type":"text","text":"It is mended."}"#);
         write("part/msg_2/prt_3.json", "not json");
+        fs::write(temp.path().join("message/ses_1/msg_3.json"), b"\xff\xfe").unwrap();
         let file = temp.path().join("session/p/ses_1.json");
-        let batch = read(&file, session.as_bytes()).unwrap();
+        let batch = read(&file, session.as_bytes()).unwrap().unwrap();
         assert_eq!((batch.session.id.as_str(), batch.session.cwd.as_deref()), ("ses_1", Some("/w")));
         let prompts: Vec<_> = batch.exchanges.iter().map(|one| one.prompt.clone().unwrap().text).collect();
         assert_eq!(prompts, ["Mend the skua"]);
         assert_eq!(batch.exchanges[0].turns.len(), 1);
-        assert!(read(&file, br#"{"id":"../x"}"#).is_err() && read(&file, b"[]").is_err());
+        assert_eq!((batch.counts.records, batch.counts.malformed), (4, 2));
+        for other in [br#"{"id":"../x"}"#.as_slice(), b"[]", b"not json", b""] {
+            assert!(read(&file, other).unwrap().is_none());
+        }
     }
 }
