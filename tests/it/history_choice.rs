@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
 use crate::support::{Home, json};
@@ -165,4 +166,22 @@ fn sessions_of_one_project_are_listed_when_it_is_named() {
     assert_eq!(home.past_sessions().len(), 4);
     let listed = home.json(&["history", "show", "--project", "acme/two"]);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 2, "{listed}");
+}
+
+#[test]
+fn the_oldest_session_is_named_by_its_age_or_its_day() {
+    let home = furnished();
+    let found = |since: &str| {
+        let found = home.json(&["history", "import", "--dry-run", "--since", since]);
+        found["agents"].as_array().unwrap().iter().map(|one| one["older"].as_u64().unwrap()).sum::<u64>()
+    };
+    let old = fs::File::options().write(true).open(claude_file(&home, "claude-two")).unwrap();
+    old.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000)).unwrap();
+    for (since, older) in [("0", 0), ("30d", 1), ("2020-09-14", 1), ("2020-09-13", 0), ("yesterday", 1)] {
+        assert_eq!(found(since), older, "{since}");
+    }
+    for wrong in ["2999-01-01", "lately", "30"] {
+        let refused = home.run(&["history", "import", "--yes", "--since", wrong]);
+        assert!(refused.code() == 2 && refused.stderr.contains("2026-11-21"), "{wrong}: {refused:?}");
+    }
 }

@@ -6,6 +6,7 @@ mod forget;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
+use jiff::Timestamp;
 use toml_edit::{Array, InlineTable, Value};
 
 use super::prelude::*;
@@ -49,7 +50,7 @@ pub struct ImportArgs {
     /// Only sessions of this project [default: those chosen before, or else all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Only sessions of the last days, such as 30d; 0 means all [default: `since` in config.toml, or 180d]
+    /// Only sessions of the last days, such as 30d, or since a day; 0 means all [default: `since` in config.toml, or 180d]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Also import files that agents load at their start (CLAUDE.md, AGENTS.md, rules, their own notes), as documents
@@ -140,8 +141,10 @@ pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<()
 }
 
 async fn import(context: &CommandContext, args: ImportArgs) -> Result<()> {
-    if args.since.as_deref().is_some_and(|since| text::duration(since).is_none()) {
-        return Err(Error::usage("`--since` is a number and a unit, such as 30d, or 0 for all"));
+    if args.since.as_deref().is_some_and(|since| text::age(since, Timestamp::now()).is_none()) {
+        let words =
+            "`--since` is a number and a unit, such as 30d, or a day that has been, such as 2026-11-21, or 0 for all";
+        return Err(Error::usage(words));
     }
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
