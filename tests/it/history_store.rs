@@ -1,6 +1,7 @@
 //! History in the store: found and read by the tools, kept through crashes and backups, and separate from memories. It is
 //! imported as lines of an export, which need no transcript.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -73,6 +74,17 @@ fn the_tools_list_read_and_place_exchanges() {
     let gone = format!("x{}", "a".repeat(12));
     let refused = agent.refused("mem_get_observation", json!({ "id": gone }));
     assert!(refused.contains(&gone), "{refused}");
+}
+
+#[test]
+fn all_sessions_are_listed_however_many_there_are() {
+    let home = Home::new();
+    // The daemon answers 500 at once.
+    import(&home, &(0..501).map(|n| lines(&format!("s{n}"), "demo", 0..1)).collect::<String>());
+    let listed = home.json(&["history", "show"]);
+    let ids: BTreeSet<&str> =
+        listed["sessions"].as_array().unwrap().iter().map(|row| row["session"].as_str().unwrap()).collect();
+    assert_eq!((ids.len(), &listed["from"]), (501, &json!(0)));
 }
 
 #[test]

@@ -11,7 +11,10 @@ use crate::answer::{
     history::{Exchange, Fact, Facts, Row, Status, Whole},
     observation::Observation,
 };
-use cerebro_core::domain::{Proven, limits::LIMIT_MAX};
+use cerebro_core::domain::{
+    Proven,
+    limits::{LIMIT_MAX, LISTING_MAX},
+};
 
 /// Exchanges of a session that are asked for at once.
 const PAGE: usize = 50;
@@ -318,15 +321,28 @@ fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
 
 async fn list(context: &CommandContext, project: Option<String>) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.read(Request::new(of::HistorySession).with("project", project.as_deref())).await?;
-    let is_empty = answer.sessions.iter().all(Vec::is_empty);
-    let suggestions = suggest::for_unknown_past(&daemon, project.as_deref().filter(|_| is_empty)).await?;
-    context.output.json(answer.raw())?;
+    let (mut sessions, mut rows): (Vec<Row>, Vec<Value>) = (Vec::new(), Vec::new());
+    let mut raw = loop {
+        let request = Request::new(of::HistorySession).with("project", project.as_deref());
+        let page = daemon.read(request.with("from", sessions.len()).with("limit", LISTING_MAX)).await?;
+        let raw = page.raw().clone();
+        rows.extend(raw["sessions"].as_array().into_iter().flatten().cloned());
+        let page = page.into_answer().sessions.unwrap_or_default();
+        let is_last = page.len() < LISTING_MAX;
+        sessions.extend(page);
+        if is_last {
+            break raw;
+        }
+    };
+    let suggestions =
+        suggest::for_unknown_past(&daemon, project.as_deref().filter(|_| sessions.is_empty())).await?;
+    (raw["from"], raw["sessions"]) = (json!(0), Value::Array(rows));
+    context.output.json(&raw)?;
     let nothing = match project {
         Some(_) => "no past session of this project",
         None => "no past sessions yet; `cerebro history import` imports them, after asking",
     };
-    context.output.table(&Table::of(SESSIONS, answer.sessions.as_deref().unwrap_or_default()), nothing)?;
+    context.output.table(&Table::of(SESSIONS, &sessions), nothing)?;
     context.output.notes(&suggestions);
     Ok(())
 }
