@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
-use crate::support::{Home, json};
+use crate::support::{Home, finish, json};
 
 /// A folder that is the repository of a project.
 fn repository(home: &Home, project: &str) -> PathBuf {
@@ -184,4 +184,22 @@ fn the_oldest_session_is_named_by_its_age_or_its_day() {
         let refused = home.run(&["history", "import", "--yes", "--since", wrong]);
         assert!(refused.code() == 2 && refused.stderr.contains("2026-11-21"), "{wrong}: {refused:?}");
     }
+}
+
+#[test]
+fn a_folder_is_named_from_here_too() {
+    let home = furnished();
+    let app = fs::canonicalize(home.folder("acme-app")).unwrap();
+    fs::create_dir_all(app.join("src")).unwrap();
+    let excluded = |what: &str| {
+        let mut command = home.command();
+        let ended = finish(command.args(["history", "exclude", what]).current_dir(app.join("src")));
+        (ended.code(), home.json(&["history", "exclude"])["exclude"].clone())
+    };
+    assert_eq!(excluded(".."), (0, json!([app])));
+    assert_eq!(excluded("deep/"), (0, json!([app, app.join("src/deep")])));
+    let (code, list) = excluded("~/work");
+    assert_eq!((code, list.as_array().unwrap().len()), (1, 2), "no project has such a name");
+    home.take_in();
+    assert_eq!(home.past_sessions(), ["claude-two", "codex-two"]);
 }

@@ -3,6 +3,7 @@
 mod find;
 mod forget;
 
+use std::path::Path;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
@@ -10,7 +11,7 @@ use jiff::Timestamp;
 use toml_edit::{Array, InlineTable, Value};
 
 use super::prelude::*;
-use super::setup::SetupContext;
+use super::setup::{SetupContext, absolute};
 use crate::answer::history::{Fault, Found, MemoryFile, Preview, Status, Taken};
 use crate::config::{Config, edit};
 use crate::home::CONFIG_FILE;
@@ -73,7 +74,7 @@ pub struct ImportArgs {
 /// If no name was ever given, all are imported. What was imported from others stays.
 #[derive(Debug, Args)]
 pub struct IncludeArgs {
-    /// A project, or the absolute path of a folder
+    /// A project, or a folder: its absolute path, or one from here such as `.` or `../app`
     what: Option<String>,
     /// Remove it from the list; the last one stays until `--all` is given
     #[arg(long, requires = "what")]
@@ -88,7 +89,7 @@ pub struct IncludeArgs {
 /// What was imported from it stays; `cerebro history forget` destroys that.
 #[derive(Debug, Args)]
 pub struct ExcludeArgs {
-    /// A project, or the absolute path of a folder
+    /// A project, or a folder: its absolute path, or one from here such as `.` or `../app`
     what: Option<String>,
     /// Remove it from the list, so that it is imported again
     #[arg(long, requires = "what")]
@@ -407,12 +408,30 @@ fn include_all(context: &CommandContext) -> Result<()> {
     choose(context, &INCLUDE, None, false)
 }
 
+/// A project or a folder as the settings name it. A folder that is given from here (`.`, `../app`, `app/`) would pass for a
+/// project that nobody has.
+fn place(given: &str) -> Result<String> {
+    if given.starts_with('~') {
+        let words = format!("`{given}` is neither a project nor the path of a folder");
+        return Err(Error::user(words).hint("give the absolute path, which begins with `/`"));
+    }
+    let begins = |start: &&str| given == start.trim_end_matches('/') || given.starts_with(start);
+    let place = if !given.starts_with('/') && (given.ends_with('/') || ["./", "../"].iter().any(begins)) {
+        absolute(Path::new(given))?.display().to_string()
+    } else {
+        given.to_owned()
+    };
+    let bare = place.trim_end_matches('/');
+    Ok(if bare.is_empty() { "/".to_owned() } else { bare.to_owned() })
+}
+
 /// Adds to a list in the settings, removes from it, or shows it.
 fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove: bool) -> Result<()> {
     let file = context.home()?.config_file();
     let mut entries = (list.of)(Config::read(&file)?.history);
     if let Some(what) = what {
-        let what = Some(what.trim_end_matches('/')).filter(|what| !what.is_empty()).unwrap_or("/");
+        let place = place(what)?;
+        let what = place.as_str();
         // A place is removed for every agent, unless the agent is named as in the list.
         let is_it = |entry: &Choice| entry.to_string() == what || entry.within.as_deref() == Some(what);
         if remove && !entries.iter().any(is_it) {
