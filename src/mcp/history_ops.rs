@@ -70,8 +70,7 @@ fn request(call: &mut Call) -> Result<ImportRequest, ArgumentError> {
 }
 
 fn age(given: &str, now: Timestamp) -> Result<Duration, ArgumentError> {
-    let problem =
-        "it is no time span and no day that has been; write for example \"90d\", \"2026-11-21\", or \"0\" for all";
+    let problem = "it is no span and no day that has been; write \"90d\", \"2026-11-21\", or \"0\" for all";
     text::age(given, now).ok_or_else(|| ArgumentError::new("since", Some(given), problem))
 }
 

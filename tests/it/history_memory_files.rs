@@ -1,6 +1,7 @@
 //! With the user's consent, memory files of agents are documents for the other agents, as long as they exist.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use crate::support::transcripts::Claude;
 use crate::support::{Agent, Home, Value, json};
@@ -54,4 +55,27 @@ fn memory_files_are_documents_of_other_agents_while_they_exist() {
     assert_eq!((left.len(), &left[0]["removed"]), (1, &json!(true)), "{left:?}");
     assert_eq!(titles(&mut codex, "puffin Mondays"), 0);
     assert_eq!(titles(&mut codex, "razorbill style commits"), 0, "what was forgotten stays so");
+}
+
+#[test]
+fn who_loads_a_file_by_another_name_is_not_shown_it() {
+    let home = Home::new();
+    fs::write(home.work().join("AGENTS.md"), "# Rules\n\nThe puffin is deployed on Fridays.\n").unwrap();
+    let own = home.user().join(".config/opencode");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("AGENTS.md"), "# Me\n\nI like the razorbill style of commits.\n").unwrap();
+    Claude::new("s-1", &home.work()).turn("Ask", "Answer.").write(&home);
+    let take_in = || home.json(&["history", "import", "--yes", "--since", "0", "--memory-files"]);
+    take_in();
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let found =
+        |client: &str, query: &str| titles(&mut home.pump().project(&project).client(client).start(), query);
+    let (puffin, razorbill) = ("puffin deployed Fridays", "razorbill style commits");
+    assert_eq!((found("claude-code", puffin), found("opencode", puffin)), (1, 0));
+    assert_eq!((found("claude-code", razorbill), found("opencode", razorbill)), (1, 0));
+    symlink("AGENTS.md", home.work().join("CLAUDE.md")).unwrap();
+    fs::write(home.work().join("GEMINI.md"), "@AGENTS.md\n").unwrap();
+    take_in();
+    assert_eq!((found("claude-code", puffin), found("gemini-cli-mcp-client", puffin)), (0, 0));
+    assert_eq!(found("qwen-code", puffin), 1);
 }

@@ -143,8 +143,7 @@ pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<()
 
 async fn import(context: &CommandContext, args: ImportArgs) -> Result<()> {
     if args.since.as_deref().is_some_and(|since| text::age(since, Timestamp::now()).is_none()) {
-        let words =
-            "`--since` is a number and a unit, such as 30d, or a day that has been, such as 2026-11-21, or 0 for all";
+        let words = "`--since` is a span such as 30d, a day that has been, such as 2026-11-21, or 0 for all";
         return Err(Error::usage(words));
     }
     let home = context.home()?;

@@ -332,7 +332,8 @@ mod tests {
     use super::*;
 
     fn place(root: &Path) -> TranscriptFolder {
-        TranscriptFolder { agent: Agent::ClaudeCode, root: root.to_path_buf(), depth: 3 }
+        let root = root.to_path_buf();
+        TranscriptFolder { agent: Agent::ClaudeCode, own: root.clone(), root, depth: 3 }
     }
 
     #[test]
@@ -418,7 +419,7 @@ mod tests {
         for name in ["a.jsonl", "a.jsonl.zst", "b.jsonl.zst"] {
             fs::write(temp.path().join(name), "").unwrap();
         }
-        let place = TranscriptFolder { agent: Agent::Codex, root: temp.path().to_path_buf(), depth: 1 };
+        let place = TranscriptFolder { agent: Agent::Codex, depth: 1, ..place(temp.path()) };
         let mut forms: Vec<(String, Form)> = walk(&[place])
             .files
             .iter()
