@@ -77,6 +77,25 @@ fn the_tools_list_read_and_place_exchanges() {
 }
 
 #[test]
+fn a_project_whose_sessions_answer_better_is_named() {
+    let (home, _) = furnished();
+    let mut agent = home.pump().project("other").start();
+    let asked = json!({ "query": "walrus3 reply", "type": "history" });
+    let found = agent.ok("mem_search", asked.clone());
+    assert_eq!(
+        (&found["match"], &found["elsewhere"][0]["project"]),
+        (&json!("none"), &json!("demo")),
+        "{found:?}"
+    );
+    assert!(found.text.contains("in project demo"), "{found:?}");
+    let mut everywhere = asked;
+    everywhere["all_projects"] = json!(true);
+    assert!(agent.ok("mem_search", everywhere)["elsewhere"].is_null());
+    let shown = home.run(&["history", "search", "walrus3 reply", "--project", "other"]);
+    assert!(shown.stderr.contains("project demo: "), "{shown:?}");
+}
+
+#[test]
 fn all_sessions_are_listed_however_many_there_are() {
     let home = Home::new();
     // The daemon answers 500 at once.

@@ -1,8 +1,11 @@
 //! Finding evidence.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::Recall;
+use super::{
+    Recall,
+    search::{Elsewhere, elsewhere, outside},
+};
 use crate::{
     ServiceError,
     fields::Fields,
@@ -54,6 +57,8 @@ pub struct EvidenceFound {
     pub total: usize,
     /// There are more.
     pub more: bool,
+    /// Other projects with better hits.
+    pub elsewhere: Vec<Elsewhere>,
     /// How many secrets were taken out of the question.
     pub redacted: usize,
 }
@@ -120,16 +125,22 @@ impl Recall {
             ..Query::of(fields.query(&request.query)?, projects)
         };
         let _place = self.searches.acquire().await;
+        let is_hint = near == 0;
         let near = match of {
-            Evidence::History if near > 0 => self.vectors.near_exchanges(&query.text, near).await?,
+            Evidence::History if !is_hint => self.vectors.near_exchanges(&query.text, near).await?,
             _ => Arc::default(),
         };
-        let Answer { mut hits, mut total, relaxed, figures } =
-            self.evidence.ask(of, index, move |index| index.search(&query, || Arc::clone(&near))).await?;
-        let mut matched = match of {
-            Evidence::History => figures.past_label(),
-            Evidence::Documents => figures.label(),
+        let ask = move |index: &Index| {
+            let answer = index.search(&query, || Arc::clone(&near))?;
+            let matched = match of {
+                Evidence::History => answer.figures.past_label(),
+                Evidence::Documents => answer.figures.label(),
+            };
+            let outside = if is_hint { BTreeMap::new() } else { outside(index, &query, &answer, matched)? };
+            Ok((answer, matched, outside))
         };
+        let (answer, mut matched, outside) = self.evidence.ask(of, index, ask).await?;
+        let Answer { mut hits, mut total, relaxed, .. } = answer;
         if own > 0 {
             let before = hits.len();
             hits.retain(|hit| request.reader.as_ref().is_none_or(|reader| !loads(hit, reader)));
@@ -139,7 +150,8 @@ impl Recall {
         }
         let shown = request.offset + request.limit;
         let more = total > shown && shown < SEARCH_DEPTH_MAX;
-        Ok(EvidenceFound { hits, matched, relaxed, total, more, redacted: fields.redacted() })
+        let elsewhere = elsewhere(outside);
+        Ok(EvidenceFound { hits, matched, relaxed, total, more, elsewhere, redacted: fields.redacted() })
     }
 
     /// The best evidence of a kind for a question that no memory answers, if one matches strongly. `None` while the

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::super::marks::{print_marks, repeating};
 use super::super::prelude::*;
+use super::super::search::print_elsewhere;
 use super::super::selection::ProjectArgs;
 use crate::answer::{
     history::{Exchange, Fact, Facts, Row, Status, Whole},
@@ -205,6 +206,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<()> {
     });
     context.output.table(&table, "no past session mentions it")?;
     print_marks(context, answer.hits.iter().map(|hit| (&hit.id, &hit.marks)));
+    print_elsewhere(context, &answer.elsewhere);
     Ok(())
 }
 
