@@ -96,6 +96,21 @@ fn a_project_whose_sessions_answer_better_is_named() {
 }
 
 #[test]
+fn a_person_reads_a_list_of_exchanges_to_its_end() {
+    let (home, _) = furnished();
+    let search = ["history", "search", "walrus reply prompt", "--project", "demo", "--limit", "3"];
+    let shown = home.run(&search);
+    assert!(shown.stderr.contains("more: add --cursor "), "{shown:?}");
+    let first = home.json(&search);
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = home.json(&[&search[..], &["--cursor", cursor]].concat());
+    let ids = |page: &Value| -> BTreeSet<String> {
+        page["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((ids(&first).len(), (&ids(&first) | &ids(&second)).len()), (3, 5), "{second}");
+}
+
+#[test]
 fn all_sessions_are_listed_however_many_there_are() {
     let home = Home::new();
     // The daemon answers 500 at once.

@@ -2,7 +2,7 @@
 
 use super::marks::print_marks;
 use super::prelude::*;
-use crate::answer::search::{Elsewhere, Found, Hint, Hit, Shares};
+use crate::answer::search::{Found, Hint, Hit, Shares};
 use crate::cli::hits;
 use cerebro_core::domain::limits::LIMIT_MAX;
 
@@ -197,17 +197,17 @@ fn print_details(context: &CommandContext, found: &Found) {
             context.output.note(&format!("{name}: {}", evidence_note(hint, unit, kind)));
         }
     }
-    print_elsewhere(context, &found.elsewhere);
-    if let Some(cursor) = &found.next_cursor {
-        context.output.note(&format!("more: add --cursor {}", cursor.raw()));
-    }
+    print_further(context, found);
 }
 
-/// Names other projects with better hits.
-pub(super) fn print_elsewhere(context: &CommandContext, elsewhere: &[Elsewhere]) {
-    for other in elsewhere {
+/// Names other projects with better hits, and where the list goes on.
+pub(super) fn print_further(context: &CommandContext, found: &Found) {
+    for other in &found.elsewhere {
         let hits = text::counted(other.hits, "better hit");
         context.output.note(&format!("project {}: {hits}", other.project.raw()));
+    }
+    if let Some(cursor) = &found.next_cursor {
+        context.output.note(&format!("more: add --cursor {}", cursor.raw()));
     }
 }
 

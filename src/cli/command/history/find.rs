@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::super::marks::{print_marks, repeating};
 use super::super::prelude::*;
-use super::super::search::print_elsewhere;
+use super::super::search::print_further;
 use super::super::selection::ProjectArgs;
 use crate::answer::{
     history::{Exchange, Fact, Facts, Row, Status, Whole},
@@ -33,6 +33,9 @@ pub struct SearchArgs {
     /// Search sessions of sub-agents and sessions without a person too
     #[arg(long)]
     all: bool,
+    /// Continue an earlier search; its last line names the cursor
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
     #[command(flatten)]
     scope: ScopeArgs,
 }
@@ -178,7 +181,7 @@ const PROVEN: &[(&str, Layout)] = &[("id", Layout::Id), ("fact", Layout::Fixed),
 pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<()> {
     let asked = |all: bool| {
         let request = args.scope.request(of::Search).with("query", args.text.join(" "));
-        request.with("type", "history").with("hidden", all)
+        request.with("type", "history").with("hidden", all).with("cursor", args.cursor.as_deref())
     };
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(asked(args.all)).await?;
@@ -206,7 +209,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<()> {
     });
     context.output.table(&table, "no past session mentions it")?;
     print_marks(context, answer.hits.iter().map(|hit| (&hit.id, &hit.marks)));
-    print_elsewhere(context, &answer.elsewhere);
+    print_further(context, &answer);
     Ok(())
 }
 
