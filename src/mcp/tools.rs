@@ -467,11 +467,9 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     }
     let mut reply = found_reply(&found, &request, mark, is_framed);
     if found.matched != Match::Strong && evidence::is_wide(&request) {
-        let (project, reader) = (evidence::searched_project(call, &request), evidence::reader(call));
+        let asked = evidence::of_search(call, &request);
         for of in Evidence::ALL {
-            let hint =
-                call.service.recall.evidence_hint(of, &request.query, project.as_ref(), reader.clone());
-            if let Some(hint) = hint.await? {
+            if let Some(hint) = call.service.recall.evidence_hint(of, &asked).await? {
                 reply = evidence::with_hint(reply, of, &hint, is_framed);
             }
         }

@@ -135,6 +135,15 @@ fn a_search_of_memories_says_one_word_about_history() {
     assert!(found["history"].is_null() && found["match"] == "strong", "a memory answers: {found:?}");
     let found = agent.ok("mem_search", json!({ "query": "walrus3 reply number3", "type": "decision" }));
     assert!(found["history"].is_null(), "only decisions were asked for: {found:?}");
+    for (name, value, is_there) in [
+        ("scope", "project", true),
+        ("scope", "personal", false),
+        ("until", "2026-11-02", true),
+        ("since", "2026-11-02", false),
+    ] {
+        let found = agent.ok("mem_search", json!({ "query": "walrus3 reply number3", name: value }));
+        assert_eq!(found["history"].is_object(), is_there, "{name} {value}: {found:?}");
+    }
 
     let mut stranger = home.pump().project("elsewhere").start();
     let question = json!({ "query": "walrus3 reply number3", "type": "history" });

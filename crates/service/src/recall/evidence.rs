@@ -24,7 +24,7 @@ const NEAR: usize = 50;
 const OWN_MAX: usize = 20;
 
 /// What to search a kind of evidence for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct EvidenceRequest {
     /// The words of the question: data, in any form.
     pub query: String,
@@ -154,29 +154,18 @@ impl Recall {
         Ok(EvidenceFound { hits, matched, relaxed, total, more, elsewhere, redacted: fields.redacted() })
     }
 
-    /// The best evidence of a kind for a question that no memory answers, if one matches strongly. `None` while the
-    /// index is being built, because a search of memories does not wait for it. During an import of past sessions, what
-    /// has just been imported may be missing.
+    /// The best evidence of a kind for a question that no memory answers, if one matches strongly, whatever the page; sessions
+    /// without a person do not count. `None` while the index is being built, because a search of memories does not wait for it.
+    /// During an import of past sessions, what has just been imported may be missing.
     ///
     /// # Errors
     /// As [`Self::search_evidence`].
     pub async fn evidence_hint(
         &self,
         of: Evidence,
-        query: &str,
-        project: Option<&Project>,
-        reader: Option<String>,
+        asked: &EvidenceRequest,
     ) -> Result<Option<EvidenceHint>, ServiceError> {
-        let request = EvidenceRequest {
-            query: query.to_owned(),
-            project: project.cloned(),
-            hidden: false,
-            reader,
-            since: None,
-            until: None,
-            limit: 1,
-            offset: 0,
-        };
+        let request = EvidenceRequest { hidden: false, limit: 1, offset: 0, ..asked.clone() };
         if !self.evidence.has(of).await? {
             return Ok(None);
         }
