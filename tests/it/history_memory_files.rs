@@ -58,6 +58,28 @@ fn memory_files_are_documents_of_other_agents_while_they_exist() {
 }
 
 #[test]
+fn notes_on_a_project_are_found_in_it_alone() {
+    let home = Home::new();
+    Claude::new("s-1", &home.work()).turn("Ask", "Answer.").write(&home);
+    for (folder, text) in [("-work", "The guillemot nests in June."), ("-gone", "The skua nests in May.")] {
+        let notes = home.user().join(".claude/projects").join(folder).join("memory");
+        fs::create_dir_all(&notes).unwrap();
+        fs::write(notes.join("MEMORY.md"), text).unwrap();
+    }
+    home.json(&["history", "import", "--yes", "--since", "0", "--memory-files"]);
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let found = |project: &str, query: &str| {
+        titles(&mut home.pump().project(project).client("codex-mcp-client").start(), query)
+    };
+    assert_eq!((found(&project, "guillemot nests"), found("elsewhere", "guillemot nests")), (1, 0));
+    assert_eq!(
+        (found(&project, "skua"), found("elsewhere", "skua")),
+        (0, 0),
+        "of which project is not known"
+    );
+}
+
+#[test]
 fn who_loads_a_file_by_another_name_is_not_shown_it() {
     let home = Home::new();
     fs::write(home.work().join("AGENTS.md"), "# Rules\n\nThe puffin is deployed on Fridays.\n").unwrap();

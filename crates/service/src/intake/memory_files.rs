@@ -15,7 +15,7 @@ use super::Intake;
 use super::{
     folders::TranscriptFolder,
     settings::HistorySettings,
-    slug::{plain, project_root},
+    slug::{hashed, on_disk, plain, project_root},
     take::Pass,
     walk,
 };
@@ -354,21 +354,42 @@ fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
         return memory_files;
     }
     for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(MEMORY_FILES_MAX) {
-        let folder = folder_of(place.agent, &entry.path(), known);
-        let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
-        memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(memory_file));
+        let own = entry.path();
+        let notes = matching(&own, "memory/*.md");
+        if notes.is_empty() {
+            continue;
+        }
+        // Notes on a project that is not known would be found in every project.
+        let Some(folder) = folder_of(place.agent, &own, known) else { continue };
+        let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: Some(folder.clone()) };
+        memory_files.extend(notes.into_iter().map(memory_file));
     }
     memory_files
 }
 
-/// The folder of a project that an agent keeps notes on: Gemini writes it to a file, Claude Code names its own folder after
-/// it.
-fn folder_of(agent: Agent, notes: &Path, known: &[PathBuf]) -> Option<PathBuf> {
+/// The folder of a project that an agent keeps notes on. Gemini writes it to a file, or names its own folder by a hash of it.
+/// Claude Code names its own folder after the root of the repository, and its sessions there say where they worked.
+fn folder_of(agent: Agent, own: &Path, known: &[PathBuf]) -> Option<PathBuf> {
+    let name = own.file_name()?.to_str()?;
+    let named = |is_it: &dyn Fn(&str) -> bool| {
+        let mut folders = known.iter().flat_map(|folder| folder.ancestors());
+        folders.find(|folder| folder.to_str().is_some_and(is_it)).map(Path::to_path_buf)
+    };
     if agent == GeminiCli {
-        return project_root(notes).map(PathBuf::from);
+        let noted = project_root(own).map(PathBuf::from);
+        return noted.or_else(|| named(&|folder: &str| hashed(folder) == name));
     }
-    let name = plain(notes.file_name()?.to_str()?);
-    known.iter().find(|folder| folder.to_str().is_some_and(|folder| plain(folder) == name)).cloned()
+    let name = plain(name);
+    named(&|folder: &str| plain(folder) == name)
+        .or_else(|| worked_in(own))
+        .or_else(|| on_disk(&name).map(PathBuf::from))
+}
+
+/// Where a session of a folder of transcripts worked, as the beginning of one of them says.
+fn worked_in(folder: &Path) -> Option<PathBuf> {
+    let mut heads = matching(folder, "*.jsonl").into_iter().filter_map(|path| walk::head(&path));
+    let folder = heads.find_map(|head| walk::value(&head, "\"cwd\""))?;
+    Some(PathBuf::from(folder)).filter(|folder| folder.is_absolute())
 }
 
 #[cfg(test)]
@@ -426,7 +447,14 @@ mod tests {
         found.retain(|memory_file| memory_file.path.starts_with(root));
         found.sort_by(|a, b| a.path.cmp(&b.path));
         let folders: Vec<_> = found.iter().map(|memory_file| memory_file.folder.clone()).collect();
-        assert_eq!(folders, [None, Some(PathBuf::from("/app")), None]);
+        assert_eq!(folders, [None, Some(PathBuf::from("/app"))], "nobody knows the folder of the others");
+        fs::write(place.root.join("-other/s.jsonl"), r#"{"type":"user","cwd":"/else/where"}"#).unwrap();
+        let other = place.root.join("-other");
+        assert_eq!(folder_of(ClaudeCode, &other, &[]), Some(PathBuf::from("/else/where")));
+        let below = [PathBuf::from("/other/src/deep")];
+        assert_eq!(folder_of(ClaudeCode, &other, &below), Some(PathBuf::from("/other")));
+        let hash = Path::new("/u/.gemini/tmp").join(hashed("/other/src"));
+        assert_eq!(folder_of(GeminiCli, &hash, &below), Some(PathBuf::from("/other/src")));
     }
 
     #[test]
