@@ -6,7 +6,7 @@ use super::prelude::*;
 use super::{arguments::DayEdge, reply::millis};
 use crate::answer::{Outcome, history};
 use cerebro_core::domain::{
-    ExchangeId, FullExchange, PastCommand, PastCommit, PastSession, Scope, SessionId, Timestamp,
+    DistilRun, ExchangeId, FullExchange, PastCommand, PastCommit, PastSession, Scope, SessionId, Timestamp,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_service::{
@@ -159,9 +159,20 @@ pub(super) async fn session(call: &mut Call) -> AnswerTo<of::HistorySession> {
         exchanges: exchanges.iter().map(row).collect(),
         asked: if session.title.is_none() { opening(call, &session).await? } else { None },
         total: u64::from(session.exchanges),
+        distilled: call.service.distilling.run_of(&session.id).await?.as_ref().map(distilled),
         session: session_row(&session),
     };
     Ok(history::History { one: Some(whole), from: None, sessions: None })
+}
+
+fn distilled(run: &DistilRun) -> history::Distilled {
+    history::Distilled {
+        state: run.state.as_str().into(),
+        outcome: run.outcome.map(|outcome| outcome.as_str().into()),
+        title: run.title.as_ref().map(Text::of),
+        claims: u64::from(run.claims),
+        at: Text::of(run.at),
+    }
 }
 
 fn unknown(id: &SessionId) -> ArgumentError {

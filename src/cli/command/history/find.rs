@@ -9,7 +9,7 @@ use super::super::prelude::*;
 use super::super::search::print_further;
 use super::super::selection::ProjectArgs;
 use crate::answer::{
-    history::{Exchange, Fact, Facts, Row, Status, Whole},
+    history::{Distilled, Exchange, Fact, Facts, Row, Status, Whole},
     observation::Observation,
 };
 use cerebro_core::domain::{
@@ -262,6 +262,7 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
         ("follows", shown(&session.parent)),
         ("began", context.output.moment(&session.started_at)),
         ("ended", context.output.moment(&session.ended_at)),
+        ("distilled", whole.distilled.as_ref().map(distilled).unwrap_or_default()),
     ])?;
     if args.full {
         for exchange in &whole.exchanges {
@@ -277,6 +278,13 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What a model said of a session, in words: `partial: Tests of the store (2 claims)`.
+fn distilled(distilled: &Distilled) -> String {
+    let ending = distilled.outcome.as_ref().unwrap_or(&distilled.state);
+    let title = distilled.title.as_ref().map(|title| format!(": {}", shown(title))).unwrap_or_default();
+    format!("{}{title} ({})", ending.raw(), text::counted(distilled.claims, "claim"))
 }
 
 /// Shows a session's exchanges in one table and what they prove in another.
