@@ -11,7 +11,7 @@ use cerebro_core::text;
 use serde::{Deserialize, Serialize};
 
 pub use command::Command;
-pub use error::{Failure, Fix};
+pub use error::{Failure, Fix, error_line};
 
 use crate::limits::ITEMS_MAX;
 use crate::tool::headline;

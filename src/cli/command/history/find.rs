@@ -87,7 +87,7 @@ pub struct HowArgs {
 /// Show where an error occurred before, and what fixed it
 #[derive(Debug, Args)]
 pub struct FixArgs {
-    /// Words of the error; numbers are ignored
+    /// Words of the error, or the output with it; numbers are ignored
     error: String,
     #[command(flatten)]
     scope: ScopeArgs,
