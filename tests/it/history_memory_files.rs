@@ -58,6 +58,25 @@ fn memory_files_are_documents_of_other_agents_while_they_exist() {
 }
 
 #[test]
+fn a_file_that_an_agent_loads_makes_no_other_one_a_strong_match() {
+    let home = Home::new();
+    let write = |name: &str, text: &str| fs::write(home.work().join(name), text).unwrap();
+    write("CLAUDE.md", "The puffin ferry departs on Fridays at noon from the northern harbour.");
+    write("GEMINI.md", "A puffin is a bird.");
+    Claude::new("s-1", &home.work()).turn("Ask", "Answer.").write(&home);
+    home.json(&["history", "import", "--yes", "--since", "0", "--memory-files"]);
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let query = "puffin ferry departs Fridays noon northern harbour";
+    for (client, is_strong) in [("codex-mcp-client", true), ("claude-code", false)] {
+        let mut agent = home.pump().project(&project).client(client).start();
+        let found = agent.ok("mem_search", json!({ "query": query, "type": "document" }));
+        assert_eq!(found["match"] == "strong", is_strong, "{client}: {found:?}");
+        let hint = agent.ok("mem_search", json!({ "query": query }));
+        assert_eq!(hint["documents"].is_object(), is_strong, "{client}: {hint:?}");
+    }
+}
+
+#[test]
 fn notes_on_a_project_are_found_in_it_alone() {
     let home = Home::new();
     Claude::new("s-1", &home.work()).turn("Ask", "Answer.").write(&home);

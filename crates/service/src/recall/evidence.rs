@@ -15,7 +15,7 @@ use cerebro_core::domain::{
     Project, Timestamp,
     limits::{LIMIT_MAX, SEARCH_DEPTH_MAX},
 };
-use cerebro_core::recall::{Match, Signal, Weights};
+use cerebro_core::recall::{Match, MatchFigures, Signal, Weights};
 use cerebro_search::lexical::{Answer, Archived, Hit, Index, Projects, Query};
 
 /// How many of the nearest exchanges are considered, of all projects.
@@ -140,13 +140,20 @@ impl Recall {
             Ok((answer, matched, outside))
         };
         let (answer, mut matched, outside) = self.evidence.ask(of, index, ask).await?;
-        let Answer { mut hits, mut total, relaxed, .. } = answer;
+        let Answer { mut hits, mut total, relaxed, figures } = answer;
         if own > 0 {
-            let before = hits.len();
+            let (before, best) = (hits.len(), hits.first().map(|hit| hit.id));
             hits.retain(|hit| request.reader.as_ref().is_none_or(|reader| !loads(hit, reader)));
             total -= before - hits.len();
             hits.truncate(request.limit);
-            matched = if hits.is_empty() { Match::None } else { matched };
+            // The label is that of the best hit. If it is left out, it is that of the next one.
+            matched = match hits.first() {
+                None => Match::None,
+                Some(next) if request.offset == 0 && Some(next.id) != best => {
+                    MatchFigures { exact: false, coverage: next.coverage, ..figures }.label()
+                }
+                Some(_) => matched,
+            };
         }
         let shown = request.offset + request.limit;
         let more = total > shown && shown < SEARCH_DEPTH_MAX;
