@@ -107,6 +107,23 @@ pub struct Whole {
     pub asked: Option<Text>,
     /// How many exchanges it has.
     pub total: u64,
+    /// What a model said of it, if it was distilled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distilled: Option<Distilled>,
+}
+
+/// What became of a session that was distilled.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Distilled {
+    /// `done`, `nothing`, or why it was not sent: `secret`, `too_long`.
+    pub state: Text,
+    /// How it ended, according to the model.
+    pub outcome: Option<Text>,
+    /// The model's title.
+    pub title: Option<Text>,
+    /// How many claims passed the check.
+    pub claims: u64,
+    pub at: Text,
 }
 
 /// A past session in a list.

@@ -6,7 +6,7 @@ pub(super) mod passage;
 
 use super::prelude::*;
 use super::reply::{HitParts, NOTES};
-use cerebro_core::domain::{ChunkId, ExchangeId, MemoryId, Project, Scope};
+use cerebro_core::domain::{ChunkId, ExchangeId, MemoryId, Project, Scope, ScopeName};
 use cerebro_service::{
     Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, Mark, MarkDetail, SearchRequest, agent_slug,
     agents, flag_mark,
@@ -18,10 +18,11 @@ const HINT_BYTES_MAX: usize = 120;
 /// What a search for evidence does not do: it has neither a past nor validities, tags and scopes.
 pub(super) const UNUSED: [&str; 5] = ["as_of", "valid_at", "tags", "scope", "archived"];
 
-/// Whether the answer of a search may have a hint about evidence: the search has no type, tag or scope, is about the
-/// present, and this is its first page.
+/// Whether the answer of a search may have a hint about evidence: the search has no type or tag, is not about personal
+/// memories alone, is about the present, and this is its first page.
 pub(super) fn is_wide(request: &SearchRequest) -> bool {
-    let is_narrow = request.kind.is_some() || !request.tags.is_empty() || request.scope.is_some();
+    let is_personal = request.scope == Some(ScopeName::Personal);
+    let is_narrow = request.kind.is_some() || !request.tags.is_empty() || is_personal;
     !is_narrow && request.as_of.is_none() && request.offset == 0
 }
 
@@ -37,26 +38,30 @@ pub(super) async fn search(
     of: Evidence,
     request: &SearchRequest,
 ) -> Result<Option<(EvidenceFound, Option<Project>)>, Fault> {
-    let project = searched_project(call, request);
     // Only a person may search sessions without a person: an agent would take their prompts for the user's wishes.
     let hidden = call.caller.person && call.arguments.flag(&["hidden"])?;
-    let asked = EvidenceRequest {
+    let asked = EvidenceRequest { hidden, ..of_search(call, request) };
+    let found = call.service.recall.search_evidence(of, &asked).await?;
+    call.redacted += found.as_ref().map_or(0, |found| found.redacted);
+    Ok(found.map(|found| (found, asked.project)))
+}
+
+/// What a search asks of evidence.
+pub(super) fn of_search(call: &Call, request: &SearchRequest) -> EvidenceRequest {
+    EvidenceRequest {
         query: request.query.clone(),
-        project: project.clone(),
-        hidden,
+        project: searched_project(call, request),
+        hidden: false,
         reader: reader(call),
         since: request.since,
         until: request.until,
         limit: request.limit,
         offset: request.offset,
-    };
-    let found = call.service.recall.search_evidence(of, &asked).await?;
-    call.redacted += found.as_ref().map_or(0, |found| found.redacted);
-    Ok(found.map(|found| (found, project)))
+    }
 }
 
 /// The agent that asks, with the name under which its memory files are recorded; `None` for a person.
-pub(super) fn reader(call: &Call) -> Option<String> {
+fn reader(call: &Call) -> Option<String> {
     let name = call.caller.agent.to_ascii_lowercase();
     let slug = || agents().map(agent_slug).find(|slug| name.contains(slug)).map(str::to_owned);
     (!call.caller.person).then(slug).flatten()

@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use super::prelude::*;
-use super::{
-    arguments::{Arguments, DayEdge},
-    reply::millis,
-};
+use super::{arguments::DayEdge, reply::millis};
 use crate::answer::{Outcome, history};
 use cerebro_core::domain::{
-    ExchangeId, FullExchange, PastCommand, PastCommit, PastSession, Scope, SessionId,
+    DistilRun, ExchangeId, FullExchange, PastCommand, PastCommit, PastSession, Scope, SessionId, Timestamp,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_service::{
@@ -22,7 +19,7 @@ const NAMED_MAX: usize = 5;
 
 /// Starts an import of past sessions. Returns at once.
 pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
-    let request = request(&mut call.arguments)?;
+    let request = request(call)?;
     call.service.intake.import(request)?;
     Ok(Outcome { outcome: "begun".into() })
 }
@@ -30,7 +27,7 @@ pub(super) async fn import(call: &mut Call) -> AnswerTo<of::HistoryImport> {
 /// What could be imported, without reading it.
 pub(super) async fn preview(call: &mut Call) -> AnswerTo<of::HistoryPreview> {
     let memory_files = call.arguments.flag(&["memory_files"])?;
-    let request = request(&mut call.arguments)?;
+    let request = request(call)?;
     let preview = call.service.intake.preview(&request, memory_files).await?;
     let found = |(agent, found): (&&str, &AgentPreview)| history::Found {
         agent: Text::of(agent),
@@ -56,7 +53,9 @@ fn fault(path: &str, why: &str) -> history::Fault {
     history::Fault { path: path.into(), reason: why.into() }
 }
 
-fn request(arguments: &mut Arguments) -> Result<ImportRequest, ArgumentError> {
+fn request(call: &mut Call) -> Result<ImportRequest, ArgumentError> {
+    let now = call.now();
+    let arguments = &mut call.arguments;
     arguments.filled(&["agents", "project", "since"])?;
     let mut agents = Vec::new();
     for name in arguments.texts("agents")?.unwrap_or_default() {
@@ -65,14 +64,14 @@ fn request(arguments: &mut Arguments) -> Result<ImportRequest, ArgumentError> {
     }
     let since = match arguments.text("since")? {
         None => None,
-        Some(given) => Some(duration(&given)?),
+        Some(given) => Some(age(&given, now)?),
     };
     Ok(ImportRequest { agents, project: arguments.project()?, since })
 }
 
-fn duration(given: &str) -> Result<Duration, ArgumentError> {
-    let problem = "it is not a time span; write for example \"90d\", or \"0\" for all";
-    text::duration(given).ok_or_else(|| ArgumentError::new("since", Some(given), problem))
+fn age(given: &str, now: Timestamp) -> Result<Duration, ArgumentError> {
+    let problem = "it is no span and no day that has been; write \"90d\", \"2026-11-21\", or \"0\" for all";
+    text::age(given, now).ok_or_else(|| ArgumentError::new("since", Some(given), problem))
 }
 
 /// The progress of the import, and how much is stored.
@@ -160,9 +159,20 @@ pub(super) async fn session(call: &mut Call) -> AnswerTo<of::HistorySession> {
         exchanges: exchanges.iter().map(row).collect(),
         asked: if session.title.is_none() { opening(call, &session).await? } else { None },
         total: u64::from(session.exchanges),
+        distilled: call.service.distilling.run_of(&session.id).await?.as_ref().map(distilled),
         session: session_row(&session),
     };
     Ok(history::History { one: Some(whole), from: None, sessions: None })
+}
+
+fn distilled(run: &DistilRun) -> history::Distilled {
+    history::Distilled {
+        state: run.state.as_str().into(),
+        outcome: run.outcome.map(|outcome| outcome.as_str().into()),
+        title: run.title.as_ref().map(Text::of),
+        claims: u64::from(run.claims),
+        at: Text::of(run.at),
+    }
 }
 
 fn unknown(id: &SessionId) -> ArgumentError {

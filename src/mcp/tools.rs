@@ -454,6 +454,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         call.arguments.pass_over(&evidence::UNUSED);
         let marks = evidence::marks(call, of, &found).await?;
         let reply = evidence::found_reply(of, &found, &marks, project.as_ref(), is_framed);
+        let reply = with_elsewhere(reply, &found.elsewhere);
         return Ok(if found.more { with_cursor(reply, &request, mark) } else { reply });
     }
     let mut found = call.service.recall.search(&call.caller, request.clone()).await?;
@@ -466,11 +467,9 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     }
     let mut reply = found_reply(&found, &request, mark, is_framed);
     if found.matched != Match::Strong && evidence::is_wide(&request) {
-        let (project, reader) = (evidence::searched_project(call, &request), evidence::reader(call));
+        let asked = evidence::of_search(call, &request);
         for of in Evidence::ALL {
-            let hint =
-                call.service.recall.evidence_hint(of, &request.query, project.as_ref(), reader.clone());
-            if let Some(hint) = hint.await? {
+            if let Some(hint) = call.service.recall.evidence_hint(of, &asked).await? {
                 reply = evidence::with_hint(reply, of, &hint, is_framed);
             }
         }
@@ -535,7 +534,12 @@ fn with_better(mut reply: Reply, found: &Found) -> Reply {
         let words = format!("archived: {} better; archived: true shows archived memories", found.archived);
         reply = reply.fact("archived", found.archived).line(words);
     }
-    let others = found.elsewhere.iter();
+    with_elsewhere(reply, &found.elsewhere)
+}
+
+/// Adds the other projects with better hits.
+fn with_elsewhere(reply: Reply, elsewhere: &[Elsewhere]) -> Reply {
+    let others = elsewhere.iter();
     let facts: Vec<Value> = others
         .clone()
         .map(|other| json!({ "project": other.project.as_str(), "hits": other.hits }))

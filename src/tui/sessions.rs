@@ -466,7 +466,8 @@ mod tests {
             title: Some("Mend it".into()),
             ..history::Session::default()
         };
-        Whole { exchanges: (from..from + count).map(exchange).collect(), session, asked: None, total: 70 }
+        let exchanges = (from..from + count).map(exchange).collect();
+        Whole { exchanges, session, total: 70, ..Whole::default() }
     }
 
     #[test]

@@ -159,7 +159,13 @@ mod tests {
         let listed = Past::listed(&row);
         assert_eq!((listed.exchanges, listed.session.headline()), (7, "Mend it".to_owned()));
         let exchanges = vec![history::Exchange::default()];
-        let whole = Whole { exchanges, session: session(None), asked: Some("Why?".into()), total: 9 };
+        let whole = Whole {
+            exchanges,
+            session: session(None),
+            asked: Some("Why?".into()),
+            total: 9,
+            ..Whole::default()
+        };
         let whole = Past::whole(&whole);
         assert_eq!((whole.exchanges, whole.session.summary.as_str()), (9, "Why?"));
     }

@@ -110,6 +110,14 @@ fn supported_claims_wait_for_a_person_and_are_removed_with_their_evidence() {
     assert_eq!((&status["requests_today"], &status["tokens_today"]), (&json!(1), &json!(100)), "{status}");
     let meter = home.json(&["stats"])["worker"]["distil"].clone();
     assert_eq!((&meter["waiting"], &meter["requests_today"]), (&json!(3), &json!(1)), "{meter}");
+    let said = home.json(&["history", "show", "s-1"])["distilled"].clone();
+    assert_eq!(
+        (&said["outcome"], &said["title"], &said["claims"]),
+        (&json!("success"), &json!("Tests of the store"), &json!(3)),
+        "{said}"
+    );
+    let shown = home.run(&["history", "show", "s-1"]).success();
+    assert!(shown.contains("success: Tests of the store (3 claims)"), "{shown}");
     // Text of the transcript occurs in quoted JSON only.
     let requests = llm.requests();
     let system = requests[0].body["messages"][0]["content"].as_str().unwrap();

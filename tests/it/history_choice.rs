@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
-use crate::support::{Home, json};
+use crate::support::{Home, finish, json};
 
 /// A folder that is the repository of a project.
 fn repository(home: &Home, project: &str) -> PathBuf {
@@ -165,4 +166,40 @@ fn sessions_of_one_project_are_listed_when_it_is_named() {
     assert_eq!(home.past_sessions().len(), 4);
     let listed = home.json(&["history", "show", "--project", "acme/two"]);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 2, "{listed}");
+}
+
+#[test]
+fn the_oldest_session_is_named_by_its_age_or_its_day() {
+    let home = furnished();
+    let found = |since: &str| {
+        let found = home.json(&["history", "import", "--dry-run", "--since", since]);
+        found["agents"].as_array().unwrap().iter().map(|one| one["older"].as_u64().unwrap()).sum::<u64>()
+    };
+    let old = fs::File::options().write(true).open(claude_file(&home, "claude-two")).unwrap();
+    old.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000)).unwrap();
+    for (since, older) in [("0", 0), ("30d", 1), ("2020-09-14", 1), ("2020-09-13", 0), ("yesterday", 1)] {
+        assert_eq!(found(since), older, "{since}");
+    }
+    for wrong in ["2999-01-01", "lately", "30"] {
+        let refused = home.run(&["history", "import", "--yes", "--since", wrong]);
+        assert!(refused.code() == 2 && refused.stderr.contains("2026-11-21"), "{wrong}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_folder_is_named_from_here_too() {
+    let home = furnished();
+    let app = fs::canonicalize(home.folder("acme-app")).unwrap();
+    fs::create_dir_all(app.join("src")).unwrap();
+    let excluded = |what: &str| {
+        let mut command = home.command();
+        let ended = finish(command.args(["history", "exclude", what]).current_dir(app.join("src")));
+        (ended.code(), home.json(&["history", "exclude"])["exclude"].clone())
+    };
+    assert_eq!(excluded(".."), (0, json!([app])));
+    assert_eq!(excluded("deep/"), (0, json!([app, app.join("src/deep")])));
+    let (code, list) = excluded("~/work");
+    assert_eq!((code, list.as_array().unwrap().len()), (1, 2), "no project has such a name");
+    home.take_in();
+    assert_eq!(home.past_sessions(), ["claude-two", "codex-two"]);
 }

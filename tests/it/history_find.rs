@@ -62,6 +62,8 @@ fn files_lines_commands_and_errors_lead_to_their_session() {
     let row = only(&fact);
     assert_eq!((&row["succeeded"], &row["failed"]), (&json!(1), &json!(1)), "{fact}");
     let fact = home.json(&["history", "fix", "cannot find value `storm` at line 99"]);
+    let output = "running\nerror[E0425]: cannot find value `storm` at line 7\n --> src/petrel.rs:7\n";
+    assert_eq!(home.json(&["history", "fix", output]), fact, "what was printed leads to it, too");
     let row = only(&fact);
     assert_eq!((&row["session"], &row["then"]), (&json!("s-1"), &json!(["cargo test"])), "{fact}");
     assert_eq!((&row["changed"], &row["same_command"]), (&json!(["src/petrel.rs"]), &json!(true)), "{fact}");

@@ -202,6 +202,27 @@ fn a_text_of_few_characters_that_count_keeps_no_later_session_out() {
 }
 
 #[test]
+fn a_time_is_forgotten_between_two_moments() {
+    let home = Home::new();
+    let talk = Claude::new("s-1", &home.work());
+    talk.turn("Feed the gannet", "It is fed.")
+        .turn("Feed the fulmar", "It is fed.")
+        .turn("Feed the dunlin", "It is fed.")
+        .write(&home);
+    home.take_in();
+    // A turn every two minutes.
+    let (from, to) = ("2026-10-01T00:01:00Z", "2026-10-01T00:03:00Z");
+    let gone = home.json(&["history", "forget", "--since", from, "--before", to, "--yes"]);
+    assert_eq!(gone["exchanges"], 1, "{gone}");
+    assert_eq!(home.past_titles("s-1"), ["Feed the gannet", "Feed the dunlin"]);
+    home.json(&["history", "forget", "--since", from, "--yes"]);
+    home.take_in();
+    assert_eq!(home.past_titles("s-1"), ["Feed the gannet"]);
+    let wrong = home.run(&["history", "forget", "--since", "lately", "--yes"]);
+    assert!(wrong.code() != 0 && wrong.stderr.contains("2026-11-21"), "{wrong:?}");
+}
+
+#[test]
 fn sub_agents_are_forgotten_with_their_session_and_stay_so() {
     let home = Home::new();
     let asked = Claude::new("s-1", &home.work()).turn("Mend the lamp", "It works.");

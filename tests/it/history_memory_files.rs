@@ -1,6 +1,7 @@
 //! With the user's consent, memory files of agents are documents for the other agents, as long as they exist.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use crate::support::transcripts::Claude;
 use crate::support::{Agent, Home, Value, json};
@@ -54,4 +55,68 @@ fn memory_files_are_documents_of_other_agents_while_they_exist() {
     assert_eq!((left.len(), &left[0]["removed"]), (1, &json!(true)), "{left:?}");
     assert_eq!(titles(&mut codex, "puffin Mondays"), 0);
     assert_eq!(titles(&mut codex, "razorbill style commits"), 0, "what was forgotten stays so");
+}
+
+#[test]
+fn a_file_that_an_agent_loads_makes_no_other_one_a_strong_match() {
+    let home = Home::new();
+    let write = |name: &str, text: &str| fs::write(home.work().join(name), text).unwrap();
+    write("CLAUDE.md", "The puffin ferry departs on Fridays at noon from the northern harbour.");
+    write("GEMINI.md", "A puffin is a bird.");
+    Claude::new("s-1", &home.work()).turn("Ask", "Answer.").write(&home);
+    home.json(&["history", "import", "--yes", "--since", "0", "--memory-files"]);
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let query = "puffin ferry departs Fridays noon northern harbour";
+    for (client, is_strong) in [("codex-mcp-client", true), ("claude-code", false)] {
+        let mut agent = home.pump().project(&project).client(client).start();
+        let found = agent.ok("mem_search", json!({ "query": query, "type": "document" }));
+        assert_eq!(found["match"] == "strong", is_strong, "{client}: {found:?}");
+        let hint = agent.ok("mem_search", json!({ "query": query }));
+        assert_eq!(hint["documents"].is_object(), is_strong, "{client}: {hint:?}");
+    }
+}
+
+#[test]
+fn notes_on_a_project_are_found_in_it_alone() {
+    let home = Home::new();
+    Claude::new("s-1", &home.work()).turn("Ask", "Answer.").write(&home);
+    for (folder, text) in [("-work", "The guillemot nests in June."), ("-gone", "The skua nests in May.")] {
+        let notes = home.user().join(".claude/projects").join(folder).join("memory");
+        fs::create_dir_all(&notes).unwrap();
+        fs::write(notes.join("MEMORY.md"), text).unwrap();
+    }
+    home.json(&["history", "import", "--yes", "--since", "0", "--memory-files"]);
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let found = |project: &str, query: &str| {
+        titles(&mut home.pump().project(project).client("codex-mcp-client").start(), query)
+    };
+    assert_eq!((found(&project, "guillemot nests"), found("elsewhere", "guillemot nests")), (1, 0));
+    assert_eq!(
+        (found(&project, "skua"), found("elsewhere", "skua")),
+        (0, 0),
+        "of which project is not known"
+    );
+}
+
+#[test]
+fn who_loads_a_file_by_another_name_is_not_shown_it() {
+    let home = Home::new();
+    fs::write(home.work().join("AGENTS.md"), "# Rules\n\nThe puffin is deployed on Fridays.\n").unwrap();
+    let own = home.user().join(".config/opencode");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("AGENTS.md"), "# Me\n\nI like the razorbill style of commits.\n").unwrap();
+    Claude::new("s-1", &home.work()).turn("Ask", "Answer.").write(&home);
+    let take_in = || home.json(&["history", "import", "--yes", "--since", "0", "--memory-files"]);
+    take_in();
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let found =
+        |client: &str, query: &str| titles(&mut home.pump().project(&project).client(client).start(), query);
+    let (puffin, razorbill) = ("puffin deployed Fridays", "razorbill style commits");
+    assert_eq!((found("claude-code", puffin), found("opencode", puffin)), (1, 0));
+    assert_eq!((found("claude-code", razorbill), found("opencode", razorbill)), (1, 0));
+    symlink("AGENTS.md", home.work().join("CLAUDE.md")).unwrap();
+    fs::write(home.work().join("GEMINI.md"), "@AGENTS.md\n").unwrap();
+    take_in();
+    assert_eq!((found("claude-code", puffin), found("gemini-cli-mcp-client", puffin)), (0, 0));
+    assert_eq!(found("qwen-code", puffin), 1);
 }

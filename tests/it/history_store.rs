@@ -1,6 +1,7 @@
 //! History in the store: found and read by the tools, kept through crashes and backups, and separate from memories. It is
 //! imported as lines of an export, which need no transcript.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -76,6 +77,51 @@ fn the_tools_list_read_and_place_exchanges() {
 }
 
 #[test]
+fn a_project_whose_sessions_answer_better_is_named() {
+    let (home, _) = furnished();
+    let mut agent = home.pump().project("other").start();
+    let asked = json!({ "query": "walrus3 reply", "type": "history" });
+    let found = agent.ok("mem_search", asked.clone());
+    assert_eq!(
+        (&found["match"], &found["elsewhere"][0]["project"]),
+        (&json!("none"), &json!("demo")),
+        "{found:?}"
+    );
+    assert!(found.text.contains("in project demo"), "{found:?}");
+    let mut everywhere = asked;
+    everywhere["all_projects"] = json!(true);
+    assert!(agent.ok("mem_search", everywhere)["elsewhere"].is_null());
+    let shown = home.run(&["history", "search", "walrus3 reply", "--project", "other"]);
+    assert!(shown.stderr.contains("project demo: "), "{shown:?}");
+}
+
+#[test]
+fn a_person_reads_a_list_of_exchanges_to_its_end() {
+    let (home, _) = furnished();
+    let search = ["history", "search", "walrus reply prompt", "--project", "demo", "--limit", "3"];
+    let shown = home.run(&search);
+    assert!(shown.stderr.contains("more: add --cursor "), "{shown:?}");
+    let first = home.json(&search);
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = home.json(&[&search[..], &["--cursor", cursor]].concat());
+    let ids = |page: &Value| -> BTreeSet<String> {
+        page["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((ids(&first).len(), (&ids(&first) | &ids(&second)).len()), (3, 5), "{second}");
+}
+
+#[test]
+fn all_sessions_are_listed_however_many_there_are() {
+    let home = Home::new();
+    // The daemon answers 500 at once.
+    import(&home, &(0..501).map(|n| lines(&format!("s{n}"), "demo", 0..1)).collect::<String>());
+    let listed = home.json(&["history", "show"]);
+    let ids: BTreeSet<&str> =
+        listed["sessions"].as_array().unwrap().iter().map(|row| row["session"].as_str().unwrap()).collect();
+    assert_eq!((ids.len(), &listed["from"]), (501, &json!(0)));
+}
+
+#[test]
 fn a_search_of_memories_says_one_word_about_history() {
     let (home, mut agent) = furnished();
     let found = wait_for("the word about history", || {
@@ -89,6 +135,15 @@ fn a_search_of_memories_says_one_word_about_history() {
     assert!(found["history"].is_null() && found["match"] == "strong", "a memory answers: {found:?}");
     let found = agent.ok("mem_search", json!({ "query": "walrus3 reply number3", "type": "decision" }));
     assert!(found["history"].is_null(), "only decisions were asked for: {found:?}");
+    for (name, value, is_there) in [
+        ("scope", "project", true),
+        ("scope", "personal", false),
+        ("until", "2026-11-02", true),
+        ("since", "2026-11-02", false),
+    ] {
+        let found = agent.ok("mem_search", json!({ "query": "walrus3 reply number3", name: value }));
+        assert_eq!(found["history"].is_object(), is_there, "{name} {value}: {found:?}");
+    }
 
     let mut stranger = home.pump().project("elsewhere").start();
     let question = json!({ "query": "walrus3 reply number3", "type": "history" });

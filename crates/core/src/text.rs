@@ -19,7 +19,7 @@ pub use alike::look_alike;
 pub use comparable::comparable;
 pub use frame::{framed, unframed};
 pub use inert::{inert, strip_hidden};
-pub use moment::{duration, parse_moment};
+pub use moment::{age, duration, parse_moment};
 pub use near::nearest;
 
 const ELLIPSIS: char = '…';

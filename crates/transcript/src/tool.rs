@@ -389,7 +389,8 @@ pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
     let failed = answer.failed || call.exit.is_some_and(|status| status != 0) || begins_with(&FAILURES);
     call.outcome = if failed { Outcome::Failed } else { Outcome::Done };
     // What was noted as a single thing gets its id from the answer: "Task #3 created".
-    if let Action::Todo { items } = &mut call.action
+    if call.is_of_one_task()
+        && let Action::Todo { items } = &mut call.action
         && let [one] = items.as_mut_slice()
         && let (true, Some((_, rest))) = (one.id.is_empty(), body.split_once('#'))
     {
@@ -678,21 +679,15 @@ mod tests {
 
     #[test]
     fn todos_and_questions_keep_their_items() {
-        let Action::Todo { items } = action("TodoWrite", r#"{"todos":[{"content":"a","status":"pending"}]}"#)
-        else {
-            panic!()
-        };
-        assert_eq!((items[0].text.as_str(), items[0].status.as_str()), ("a", "pending"));
-        let Action::Todo { items } = action("TaskUpdate", r#"{"taskId":"3","status":"completed"}"#) else {
-            panic!()
-        };
-        assert_eq!((items[0].id.as_str(), items[0].status.as_str()), ("3", "completed"));
-        let Action::Todo { items } =
-            action("update_plan", r#"{"plan":[{"step":"b","status":"in_progress"}]}"#)
-        else {
-            panic!()
-        };
-        assert_eq!(items[0].text, "b");
+        for (tool, input, want) in [
+            ("TodoWrite", r#"{"todos":[{"content":"a","status":"pending"}]}"#, ("a", "", "pending")),
+            ("TaskUpdate", r#"{"taskId":"3","status":"completed"}"#, ("", "3", "completed")),
+            ("update_plan", r#"{"plan":[{"step":"b","status":"in_progress"}]}"#, ("b", "", "in_progress")),
+        ] {
+            let Action::Todo { items } = action(tool, input) else { panic!() };
+            let items: Vec<_> = items.iter().map(|item| (&*item.text, &*item.id, &*item.status)).collect();
+            assert_eq!(items, [want]);
+        }
         let input = r#"{"questions":[{"question":"Which?","options":[{"label":"A"},"B"]}]}"#;
         let Action::Ask { questions } = action("AskUserQuestion", input) else { panic!() };
         assert_eq!(questions, [Question { text: "Which?".into(), options: vec!["A".into(), "B".into()] }]);

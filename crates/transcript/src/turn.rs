@@ -207,6 +207,13 @@ pub struct Call {
     pub delegated: bool,
 }
 
+impl Call {
+    /// Whether it makes or changes one thing to do. Other calls about these have the whole list.
+    pub(crate) fn is_of_one_task(&self) -> bool {
+        ["TaskCreate", "TaskUpdate"].iter().any(|name| self.tool.eq_ignore_ascii_case(name))
+    }
+}
+
 /// What a call should do, in one vocabulary for all agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "action")]

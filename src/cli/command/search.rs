@@ -197,6 +197,11 @@ fn print_details(context: &CommandContext, found: &Found) {
             context.output.note(&format!("{name}: {}", evidence_note(hint, unit, kind)));
         }
     }
+    print_further(context, found);
+}
+
+/// Names other projects with better hits, and where the list goes on.
+pub(super) fn print_further(context: &CommandContext, found: &Found) {
     for other in &found.elsewhere {
         let hits = text::counted(other.hits, "better hit");
         context.output.note(&format!("project {}: {hits}", other.project.raw()));

@@ -57,6 +57,17 @@ pub fn duration(text: &str) -> Option<Duration> {
     if text == "0" { Some(Duration::ZERO) } else { span(text) }
 }
 
+/// How long before `now` something was: a duration, or a moment that [`parse_moment`] reads. A moment that has not been is
+/// none.
+pub fn age(given: &str, now: Timestamp) -> Option<Duration> {
+    let since = || {
+        let at = parse_moment(given.trim(), now, false)?;
+        // Zero stands for "always", which no moment means.
+        Duration::try_from(now.duration_since(at)).ok().filter(|age| !age.is_zero())
+    };
+    duration(given).or_else(since)
+}
+
 /// A whole number of seconds, minutes, hours, days, weeks or years of 365 days.
 fn span(text: &str) -> Option<Duration> {
     let unit = text.chars().last()?;
@@ -99,5 +110,23 @@ mod tests {
             assert_eq!(parse_moment(bad, now, false), None, "{bad}");
         }
         assert_eq!(parse_moment("9999-12-31T00:00:00", now, true), Some(Timestamp::MAX));
+    }
+
+    #[test]
+    fn an_age_is_a_duration_or_a_moment_that_has_been() {
+        const HOUR: u64 = 3_600;
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        for (given, want) in [
+            ("0", 0),
+            ("2d", 48 * HOUR),
+            ("2026-11-20", 36 * HOUR),
+            ("2026-11-21T10:00:00Z", 2 * HOUR),
+            (" yesterday ", 36 * HOUR),
+        ] {
+            assert_eq!(age(given, now), Some(Duration::from_secs(want)), "{given}");
+        }
+        for bad in ["2026-11-22", "2026-11-21T12:00:00Z", "lately", "30", ""] {
+            assert_eq!(age(bad, now), None, "{bad}");
+        }
     }
 }

@@ -35,8 +35,8 @@ use crate::{
     spending::Account,
 };
 use cerebro_core::domain::{
-    Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, PastSession,
-    Project, SessionId,
+    Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, DistilRun,
+    PastSession, Project, SessionId,
 };
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::RedactedText;
@@ -140,6 +140,11 @@ impl Distilling {
             spent: self.base.spending().today(Account::Distilling).await?,
             budget: settings.budget(),
         })
+    }
+
+    /// What became of a session that was distilled.
+    pub async fn run_of(&self, session: &SessionId) -> Result<Option<DistilRun>, ServiceError> {
+        Ok(self.base.store.distil_runs().of(std::slice::from_ref(session)).await?.pop())
     }
 
     /// The candidates of a state, of a project or of all, the latest first, each with its session.

@@ -11,7 +11,7 @@ use cerebro_core::domain::{
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
 use cerebro_transcript::{
-    facts::{about, recorded},
+    facts::{about, error_line, recorded},
     limits::FIX_COMMANDS_MAX,
 };
 
@@ -342,9 +342,10 @@ fn commands(asked: &str) -> (Vec<String>, bool) {
     if known.is_empty() { (vec![text::fold(&asked)], true) } else { (known, false) }
 }
 
-/// The words to search for, folded, without numbers, which differ from one time to the next.
+/// The words to search for, folded, without numbers, which differ from one time to the next. Of an output, they are those of
+/// the line that is kept of it.
 fn words(asked: &str) -> Vec<String> {
-    let folded = text::fold(asked);
+    let folded = text::fold(&redact_text(error_line(asked)).value);
     let words = folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(str::to_owned).collect();
     let telling: Vec<String> =
@@ -395,6 +396,8 @@ mod tests {
         assert!(has_all("error[E0425]: cannot find value x at line 99", &asked));
         assert!(!has_all("error[E0425]: cannot find type", &asked));
         assert_eq!(words("404"), ["404"]);
+        let output = "   Compiling app\nerror[E0425]: cannot find value `x` at line 12\n --> a.rs:1\nerror: could not compile";
+        assert_eq!(words(output), asked);
     }
 
     #[test]

@@ -107,23 +107,14 @@ fn committed(added: usize, replaced: usize, unchanged: usize) -> HistoryCommitte
     HistoryCommitted { added, replaced, unchanged, ..HistoryCommitted::default() }
 }
 
-/// A search in the project.
-fn asked(query: &str) -> EvidenceRequest {
-    EvidenceRequest {
-        query: query.to_owned(),
-        project: Some(project()),
-        hidden: false,
-        reader: None,
-        since: None,
-        until: None,
-        limit: 10,
-        offset: 0,
-    }
+fn asked(query: &str, project: Option<Project>) -> EvidenceRequest {
+    EvidenceRequest { query: query.to_owned(), project, limit: 10, ..EvidenceRequest::default() }
 }
 
 async fn found(service: &Service, query: &str) -> (Match, Vec<ExchangeId>) {
-    let found = service.recall.search_evidence(Evidence::History, &asked(query)).await.unwrap();
-    let found = found.expect("there is history");
+    let request = asked(query, Some(project()));
+    let found =
+        service.recall.search_evidence(Evidence::History, &request).await.unwrap().expect("there is history");
     (found.matched, found.hits.iter().map(|hit| hit.id.into()).collect())
 }
 
@@ -212,11 +203,9 @@ fn nothing_is_opened_or_written_before_the_first_batch() {
     let folder = tempfile::tempdir().unwrap();
     run(async {
         let service = open(folder.path()).await;
-        let request = EvidenceRequest { project: None, hidden: true, ..asked("anything") };
+        let request = EvidenceRequest { hidden: true, ..asked("anything", None) };
         assert!(service.recall.search_evidence(Evidence::History, &request).await.unwrap().is_none());
-        assert!(
-            service.recall.evidence_hint(Evidence::History, "anything", None, None).await.unwrap().is_none()
-        );
+        assert!(service.recall.evidence_hint(Evidence::History, &request).await.unwrap().is_none());
         service.compact().await.unwrap();
         assert_eq!(service.history.counts().await.unwrap(), cerebro_store::HistoryCounts::default());
         assert!(!folder.path().join("index-history").exists());
@@ -353,7 +342,7 @@ fn sessions_without_a_person_are_found_only_when_asked_for() {
         automated.session.automated = true;
         service.history.commit(automated).await.unwrap();
         assert_eq!(found(&service, &word(0)).await.1, []);
-        let mut request = EvidenceRequest { project: None, hidden: true, ..asked(&word(0)) };
+        let mut request = EvidenceRequest { hidden: true, ..asked(&word(0), None) };
         assert_eq!(
             service.recall.search_evidence(Evidence::History, &request).await.unwrap().unwrap().hits.len(),
             1
@@ -573,11 +562,8 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
         let other = Project::parse("renamed").unwrap();
         assert_eq!(service.journal.merge_projects(&project(), &other).await.unwrap().past_sessions, 1);
         assert_eq!(found(&service, &word(3)).await.1, []);
-        let hint = service
-            .recall
-            .evidence_hint(Evidence::History, &format!("prompt {}", word(3)), Some(&other), None)
-            .await
-            .unwrap();
+        let request = asked(&format!("prompt {}", word(3)), Some(other));
+        let hint = service.recall.evidence_hint(Evidence::History, &request).await.unwrap();
         assert_eq!(hint.map(|hint| hint.id), Some(gone.to_string()));
         service.close().await.unwrap();
     });
@@ -589,10 +575,8 @@ fn a_hint_during_an_import_names_nothing_that_was_forgotten() {
         service.history.commit(batch("s1", talk(0..5))).await.unwrap();
         assert_eq!(found(&service, &word(3)).await.1.len(), 1);
         service.recall.evidence.set_growing(Evidence::History, true);
-        let query = format!("prompt {}", word(3));
-        let hint = async || {
-            service.recall.evidence_hint(Evidence::History, &query, Some(&project()), None).await.unwrap()
-        };
+        let request = asked(&format!("prompt {}", word(3)), Some(project()));
+        let hint = async || service.recall.evidence_hint(Evidence::History, &request).await.unwrap();
         assert!(hint().await.is_some());
         let whole = Forget { session: Some(session("s1")), ..Forget::default() };
         service.history.forget(&whole, Run::Real).await.unwrap();

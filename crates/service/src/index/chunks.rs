@@ -57,8 +57,10 @@ pub(super) async fn follow(store: &Store, index: Filling<'_>, events: &[Event]) 
             .await?;
         let none = HashSet::new();
         if let Some(document) = document {
-            // A chunk never changes, so one that is in the index is up to date.
-            push(store, index, document, if moved { &none } else { &held }).await?;
+            // A chunk never changes, so one that is in the index is up to date, unless it is found elsewhere or other agents
+            // load its file now.
+            let is_as_it_was = !moved && document.loaded_by.is_empty();
+            push(store, index, document, if is_as_it_was { &held } else { &none }).await?;
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ use super::Intake;
 use super::{
     folders::TranscriptFolder,
     settings::HistorySettings,
-    slug::{plain, project_root},
+    slug::{hashed, on_disk, plain, project_root},
     take::Pass,
     walk,
 };
@@ -53,7 +53,7 @@ const OF_PROJECTS: [(&str, &[Agent]); 11] = [
     ("CLAUDE.md", &[ClaudeCode]),
     ("CLAUDE.local.md", &[ClaudeCode]),
     (".claude/CLAUDE.md", &[ClaudeCode]),
-    (".claude/rules/*.md", &[ClaudeCode]),
+    (".claude/rules/**.md", &[ClaudeCode]),
     ("AGENTS.md", &[Codex, OpenCode, Cursor, Copilot]),
     ("AGENTS.override.md", &[Codex]),
     ("GEMINI.md", &[GeminiCli]),
@@ -63,20 +63,27 @@ const OF_PROJECTS: [(&str, &[Agent]); 11] = [
     (".cursorrules", &[Cursor]),
 ];
 
-/// Files of a person, below the agent's folder: beside that of its sessions.
-const OF_PERSONS: [(Agent, &str); 11] = [
+/// Files of a person, below the agent's folder.
+const OF_PERSONS: [(Agent, &str); 13] = [
     (ClaudeCode, "CLAUDE.md"),
-    (ClaudeCode, "rules/*.md"),
+    (ClaudeCode, "rules/**.md"),
     (Codex, "AGENTS.md"),
     (Codex, "AGENTS.override.md"),
     (Codex, "memories/memory_summary.md"),
     (Codex, "memories/MEMORY.md"),
     (Codex, "memories/rollout_summaries/*.md"),
+    (Codex, "memories/skills/**.md"),
     (GeminiCli, "GEMINI.md"),
+    (OpenCode, "AGENTS.md"),
     (Copilot, "copilot-instructions.md"),
     (Copilot, "instructions/*.md"),
     (Qwen, "QWEN.md"),
 ];
+
+/// The agents that also load what a line of their files names, such as `@AGENTS.md`, and the most names in a file that are
+/// looked up.
+const IMPORTING: [Agent; 3] = [ClaudeCode, GeminiCli, Qwen];
+const IMPORTS_MAX: usize = 100;
 
 /// Where a machine's administrator keeps what Claude Code loads for everyone.
 const OF_MACHINE: &str = "/etc/claude-code";
@@ -176,7 +183,7 @@ impl Intake {
         let known: Vec<PathBuf> = folders.iter().cloned().collect();
         let mut found = FoundFiles::default();
         for place in places {
-            let (own, known) = (place.root.parent().unwrap_or(&place.root).to_path_buf(), known.clone());
+            let (own, known) = (place.own.clone(), known.clone());
             found.look(&own, move || of_agent(&place, &known)).await;
         }
         for folder in folders {
@@ -198,11 +205,16 @@ impl Intake {
     ) -> Result<(), ServiceError> {
         let path = memory_file.path.to_string_lossy().into_owned();
         let folder = memory_file.path.parent().unwrap_or(&memory_file.path).to_path_buf();
+        let loaded_by: Vec<String> =
+            memory_file.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
         let read = looks::within(&folder, LOOK_MAX, move || {
             bytes_of(&memory_file.path).map(|bytes| (hex(&Sha256::digest(&bytes)), bytes))
         });
         let Some((hash, bytes)) = read.await.flatten() else { return Ok(()) };
-        if before.is_some_and(|before| before.hash == hash && before.project == project) {
+        let is_same = |before: &Document| {
+            before.hash == hash && before.project == project && before.loaded_by == loaded_by
+        };
+        if before.is_some_and(is_same) {
             return Ok(());
         }
         // A document has no such path.
@@ -217,7 +229,6 @@ impl Intake {
         let (format, size) = (Format::Markdown, bytes.len() as u64);
         let parsed = tokio::task::spawn_blocking(move || cerebro_documents::read(format, &bytes)).await;
         let Ok(Ok(reading)) = parsed else { return Ok(()) };
-        let loaded_by = memory_file.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
         let read = DocumentRead { project, path, format, hash, bytes: size, loaded_by, reading };
         self.documents.ingest(read, Run::Real).await.map(drop)
     }
@@ -275,7 +286,42 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
 /// The memory files of the project in whose folder a session worked: agents also load those of the folders above it, up to
 /// the root of its repository. Blocks.
 fn of_project(folder: &Path) -> Vec<MemoryFile> {
-    chain(folder).into_iter().flat_map(of_folder).collect()
+    let chain = chain(folder);
+    let mut files: Vec<MemoryFile> = chain.iter().flat_map(|folder| of_folder(folder)).collect();
+    for folder in &chain {
+        for (name, agents) in &OF_PROJECTS {
+            let path = folder.join(name);
+            if path.is_symlink() {
+                also_loaded(&mut files, &path, agents);
+            }
+        }
+    }
+    for MemoryFile { path, agents, .. } in files.clone() {
+        let importing: Vec<Agent> = agents.into_iter().filter(|agent| IMPORTING.contains(agent)).collect();
+        if !importing.is_empty() {
+            imports(&path).iter().for_each(|path| also_loaded(&mut files, path, &importing));
+        }
+    }
+    files
+}
+
+/// Notes that agents load one of some files under another path, which may be a link.
+fn also_loaded(files: &mut [MemoryFile], path: &Path, agents: &[Agent]) {
+    let Ok(path) = path.canonicalize() else { return };
+    let is_it = |file: &&mut MemoryFile| file.path.canonicalize().is_ok_and(|own| own == path);
+    if let Some(file) = files.iter_mut().find(is_it) {
+        let more = agents.iter().filter(|agent| !file.agents.contains(agent));
+        let more: Vec<Agent> = more.copied().collect();
+        file.agents.extend(more);
+    }
+}
+
+/// The paths that a memory file names by words such as `@AGENTS.md`: below its folder, unless they are absolute.
+fn imports(path: &Path) -> Vec<PathBuf> {
+    let text = bytes_of(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let folder = path.parent().unwrap_or(path);
+    let names = text.split_whitespace().filter_map(|word| word.strip_prefix('@')).take(IMPORTS_MAX);
+    names.map(|name| folder.join(name.trim_end_matches(['.', ',', ';', ':', ')']))).collect()
 }
 
 /// A folder and those above it, up to the root of its repository; without one, the folder alone.
@@ -298,11 +344,9 @@ fn of_folder(folder: &Path) -> Vec<MemoryFile> {
 /// The memory files in an agent's own folder: those of the person, and what the agent keeps for a project. Blocks.
 fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
     let mut memory_files = Vec::new();
-    let own = place.root.parent().filter(|_| place.depth > 0 && !place.root.ends_with("archived_sessions"));
-    let Some(own) = own else { return memory_files };
     for (_, pattern) in OF_PERSONS.iter().filter(|(agent, _)| *agent == place.agent) {
         let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: None };
-        memory_files.extend(matching(own, pattern).into_iter().map(memory_file));
+        memory_files.extend(matching(&place.own, pattern).into_iter().map(memory_file));
     }
     if place.agent == ClaudeCode {
         let memory_file = |path| MemoryFile { path, agents: vec![ClaudeCode], folder: None };
@@ -312,21 +356,42 @@ fn of_agent(place: &TranscriptFolder, known: &[PathBuf]) -> Vec<MemoryFile> {
         return memory_files;
     }
     for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(MEMORY_FILES_MAX) {
-        let folder = folder_of(place.agent, &entry.path(), known);
-        let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: folder.clone() };
-        memory_files.extend(matching(&entry.path(), "memory/*.md").into_iter().map(memory_file));
+        let own = entry.path();
+        let notes = matching(&own, "memory/*.md");
+        if notes.is_empty() {
+            continue;
+        }
+        // Notes on a project that is not known would be found in every project.
+        let Some(folder) = folder_of(place.agent, &own, known) else { continue };
+        let memory_file = |path| MemoryFile { path, agents: vec![place.agent], folder: Some(folder.clone()) };
+        memory_files.extend(notes.into_iter().map(memory_file));
     }
     memory_files
 }
 
-/// The folder of a project that an agent keeps notes on: Gemini writes it to a file, Claude Code names its own folder after
-/// it.
-fn folder_of(agent: Agent, notes: &Path, known: &[PathBuf]) -> Option<PathBuf> {
+/// The folder of a project that an agent keeps notes on. Gemini writes it to a file, or names its own folder by a hash of it.
+/// Claude Code names its own folder after the root of the repository, and its sessions there say where they worked.
+fn folder_of(agent: Agent, own: &Path, known: &[PathBuf]) -> Option<PathBuf> {
+    let name = own.file_name()?.to_str()?;
+    let named = |is_it: &dyn Fn(&str) -> bool| {
+        let mut folders = known.iter().flat_map(|folder| folder.ancestors());
+        folders.find(|folder| folder.to_str().is_some_and(is_it)).map(Path::to_path_buf)
+    };
     if agent == GeminiCli {
-        return project_root(notes).map(PathBuf::from);
+        let noted = project_root(own).map(PathBuf::from);
+        return noted.or_else(|| named(&|folder: &str| hashed(folder) == name));
     }
-    let name = plain(notes.file_name()?.to_str()?);
-    known.iter().find(|folder| folder.to_str().is_some_and(|folder| plain(folder) == name)).cloned()
+    let name = plain(name);
+    named(&|folder: &str| plain(folder) == name)
+        .or_else(|| worked_in(own))
+        .or_else(|| on_disk(&name).map(PathBuf::from))
+}
+
+/// Where a session of a folder of transcripts worked, as the beginning of one of them says.
+fn worked_in(folder: &Path) -> Option<PathBuf> {
+    let mut heads = matching(folder, "*.jsonl").into_iter().filter_map(|path| walk::head(&path));
+    let folder = heads.find_map(|head| walk::value(&head, "\"cwd\""))?;
+    Some(PathBuf::from(folder)).filter(|folder| folder.is_absolute())
 }
 
 #[cfg(test)]
@@ -378,13 +443,39 @@ mod tests {
         assert_eq!(folders, [Some(deep), app.clone(), app.clone(), app.clone(), app]);
         assert!(found[2].agents.contains(&Codex) && !found[2].agents.contains(&ClaudeCode));
 
-        let place =
-            TranscriptFolder { agent: ClaudeCode, root: root.join("home/.claude/projects"), depth: 6 };
+        let own = root.join("home/.claude");
+        let place = TranscriptFolder { agent: ClaudeCode, root: own.join("projects"), depth: 6, own };
         let mut found = of_agent(&place, &[PathBuf::from("/app")]);
         found.retain(|memory_file| memory_file.path.starts_with(root));
         found.sort_by(|a, b| a.path.cmp(&b.path));
         let folders: Vec<_> = found.iter().map(|memory_file| memory_file.folder.clone()).collect();
-        assert_eq!(folders, [None, Some(PathBuf::from("/app")), None]);
+        assert_eq!(folders, [None, Some(PathBuf::from("/app"))], "nobody knows the folder of the others");
+        fs::write(place.root.join("-other/s.jsonl"), r#"{"type":"user","cwd":"/else/where"}"#).unwrap();
+        let other = place.root.join("-other");
+        assert_eq!(folder_of(ClaudeCode, &other, &[]), Some(PathBuf::from("/else/where")));
+        let below = [PathBuf::from("/other/src/deep")];
+        assert_eq!(folder_of(ClaudeCode, &other, &below), Some(PathBuf::from("/other")));
+        let hash = Path::new("/u/.gemini/tmp").join(hashed("/other/src"));
+        assert_eq!(folder_of(GeminiCli, &hash, &below), Some(PathBuf::from("/other/src")));
+    }
+
+    #[test]
+    fn who_loads_a_file_by_a_link_or_an_import_loads_it_too() {
+        let temp = tempfile::tempdir().unwrap();
+        let app = temp.path().join("app");
+        fs::create_dir_all(app.join("src")).unwrap();
+        fs::create_dir(app.join(".git")).unwrap();
+        fs::write(app.join("AGENTS.md"), "Ask @CLAUDE.md or mail me@AGENTS.md.").unwrap();
+        fs::write(app.join("src/CLAUDE.md"), "# Rules\n\nSee @nowhere.md, @/etc/hosts, @../AGENTS.md.\n")
+            .unwrap();
+        std::os::unix::fs::symlink("AGENTS.md", app.join("GEMINI.md")).unwrap();
+        let found = of_project(&app.join("src"));
+        let agents: Vec<_> = found.iter().map(|file| file.agents.as_slice()).collect();
+        assert_eq!(
+            agents,
+            [&[ClaudeCode][..], &[Codex, OpenCode, Cursor, Copilot, GeminiCli, ClaudeCode][..]],
+            "{found:?}"
+        );
     }
 
     #[tokio::test]

@@ -394,12 +394,16 @@ mod tests {
         record(session, "user", n, "ask") + reply.as_str()
     }
 
+    fn place(agent: Agent, root: &Path, depth: usize) -> TranscriptFolder {
+        TranscriptFolder { agent, root: root.to_path_buf(), depth, own: root.to_path_buf() }
+    }
+
     /// Runs a test over a service with one transcript that somebody asked to import. The first look at its project panics if
     /// `panics` is set.
     fn with_transcript(text: String, panics: bool, test: impl AsyncFnOnce(Service)) {
         let temp = tempfile::tempdir().unwrap();
         std::fs::write(temp.path().join("s.jsonl"), text).unwrap();
-        let place = TranscriptFolder { agent: Agent::ClaudeCode, root: temp.path().to_path_buf(), depth: 1 };
+        let place = place(Agent::ClaudeCode, temp.path(), 1);
         with_service(Settings::default(), Timestamp::now, async |service| {
             let panics = AtomicBool::new(panics);
             service.intake.set_options(HistoryOptions {
@@ -437,7 +441,6 @@ mod tests {
         std::fs::write(path("long"), long).unwrap();
         let database = temp.path().join("opencode.db");
         rusqlite::Connection::open(&database).unwrap().execute_batch(ROWS).unwrap();
-        let place = |agent, root: &Path, depth| TranscriptFolder { agent, root: root.to_path_buf(), depth };
         let places = vec![place(Agent::ClaudeCode, temp.path(), 1), place(Agent::OpenCode, &database, 0)];
         with_service(Settings::default(), Timestamp::now, async |service| {
             let (intake, read_before) = (&service.intake, Arc::new(AtomicU64::new(u64::MAX)));

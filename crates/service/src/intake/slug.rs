@@ -96,7 +96,7 @@ async fn of_cursor(found: &Found, batch: &Batch, pass: &mut Pass) -> Option<Stri
 }
 
 /// The name that older versions of Gemini CLI give to the notes on a project.
-fn hashed(folder: &str) -> String {
+pub(super) fn hashed(folder: &str) -> String {
     hex(&Sha256::digest(folder))
 }
 
@@ -152,7 +152,7 @@ fn paths(call: &Call) -> Vec<&str> {
 }
 
 /// The only folder on disk with that name; `None` if there are several. Blocks.
-fn on_disk(name: &str) -> Option<String> {
+pub(super) fn on_disk(name: &str) -> Option<String> {
     let mut found: Option<PathBuf> = None;
     let mut left = vec![(PathBuf::from("/"), name.to_owned())];
     let mut looked = 0;

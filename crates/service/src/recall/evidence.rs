@@ -1,8 +1,11 @@
 //! Finding evidence.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::Recall;
+use super::{
+    Recall,
+    search::{Elsewhere, elsewhere, outside},
+};
 use crate::{
     ServiceError,
     fields::Fields,
@@ -12,7 +15,7 @@ use cerebro_core::domain::{
     Project, Timestamp,
     limits::{LIMIT_MAX, SEARCH_DEPTH_MAX},
 };
-use cerebro_core::recall::{Match, Signal, Weights};
+use cerebro_core::recall::{Match, MatchFigures, Signal, Weights};
 use cerebro_search::lexical::{Answer, Archived, Hit, Index, Projects, Query};
 
 /// How many of the nearest exchanges are considered, of all projects.
@@ -21,7 +24,7 @@ const NEAR: usize = 50;
 const OWN_MAX: usize = 20;
 
 /// What to search a kind of evidence for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct EvidenceRequest {
     /// The words of the question: data, in any form.
     pub query: String,
@@ -54,6 +57,8 @@ pub struct EvidenceFound {
     pub total: usize,
     /// There are more.
     pub more: bool,
+    /// Other projects with better hits.
+    pub elsewhere: Vec<Elsewhere>,
     /// How many secrets were taken out of the question.
     pub redacted: usize,
 }
@@ -120,51 +125,54 @@ impl Recall {
             ..Query::of(fields.query(&request.query)?, projects)
         };
         let _place = self.searches.acquire().await;
+        let is_hint = near == 0;
         let near = match of {
-            Evidence::History if near > 0 => self.vectors.near_exchanges(&query.text, near).await?,
+            Evidence::History if !is_hint => self.vectors.near_exchanges(&query.text, near).await?,
             _ => Arc::default(),
         };
-        let Answer { mut hits, mut total, relaxed, figures } =
-            self.evidence.ask(of, index, move |index| index.search(&query, || Arc::clone(&near))).await?;
-        let mut matched = match of {
-            Evidence::History => figures.past_label(),
-            Evidence::Documents => figures.label(),
+        let ask = move |index: &Index| {
+            let answer = index.search(&query, || Arc::clone(&near))?;
+            let matched = match of {
+                Evidence::History => answer.figures.past_label(),
+                Evidence::Documents => answer.figures.label(),
+            };
+            let outside = if is_hint { BTreeMap::new() } else { outside(index, &query, &answer, matched)? };
+            Ok((answer, matched, outside))
         };
+        let (answer, mut matched, outside) = self.evidence.ask(of, index, ask).await?;
+        let Answer { mut hits, mut total, relaxed, figures } = answer;
         if own > 0 {
-            let before = hits.len();
+            let (before, best) = (hits.len(), hits.first().map(|hit| hit.id));
             hits.retain(|hit| request.reader.as_ref().is_none_or(|reader| !loads(hit, reader)));
             total -= before - hits.len();
             hits.truncate(request.limit);
-            matched = if hits.is_empty() { Match::None } else { matched };
+            // The label is that of the best hit. If it is left out, it is that of the next one.
+            matched = match hits.first() {
+                None => Match::None,
+                Some(next) if request.offset == 0 && Some(next.id) != best => {
+                    MatchFigures { exact: false, coverage: next.coverage, ..figures }.label()
+                }
+                Some(_) => matched,
+            };
         }
         let shown = request.offset + request.limit;
         let more = total > shown && shown < SEARCH_DEPTH_MAX;
-        Ok(EvidenceFound { hits, matched, relaxed, total, more, redacted: fields.redacted() })
+        let elsewhere = elsewhere(outside);
+        Ok(EvidenceFound { hits, matched, relaxed, total, more, elsewhere, redacted: fields.redacted() })
     }
 
-    /// The best evidence of a kind for a question that no memory answers, if one matches strongly. `None` while the
-    /// index is being built, because a search of memories does not wait for it. During an import of past sessions, what
-    /// has just been imported may be missing.
+    /// The best evidence of a kind for a question that no memory answers, if one matches strongly, whatever the page; sessions
+    /// without a person do not count. `None` while the index is being built, because a search of memories does not wait for it.
+    /// During an import of past sessions, what has just been imported may be missing.
     ///
     /// # Errors
     /// As [`Self::search_evidence`].
     pub async fn evidence_hint(
         &self,
         of: Evidence,
-        query: &str,
-        project: Option<&Project>,
-        reader: Option<String>,
+        asked: &EvidenceRequest,
     ) -> Result<Option<EvidenceHint>, ServiceError> {
-        let request = EvidenceRequest {
-            query: query.to_owned(),
-            project: project.cloned(),
-            hidden: false,
-            reader,
-            since: None,
-            until: None,
-            limit: 1,
-            offset: 0,
-        };
+        let request = EvidenceRequest { hidden: false, limit: 1, offset: 0, ..asked.clone() };
         if !self.evidence.has(of).await? {
             return Ok(None);
         }

@@ -61,7 +61,7 @@ pub struct SearchRequest {
 pub struct Elsewhere {
     /// Its name.
     pub project: Project,
-    /// How many of its memories match better.
+    /// How many of its memories, or of its evidence, match better.
     pub hits: usize,
 }
 
@@ -233,19 +233,29 @@ impl Looked {
         let is_first = query.offset == 0;
         let archived =
             if is_first && query.archived == Archived::Without { index.better_archived(query)? } else { 0 };
-        let is_one_project = matches!(query.projects, Projects::Of { .. });
-        let outside = if is_first && is_one_project && answer.figures.label() != Match::Strong {
-            let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
-            debug_span!("elsewhere").in_scope(|| index.outside(query, best + CLEARLY_MORE))?
-        } else {
-            BTreeMap::new()
-        };
+        let outside = outside(index, query, &answer, answer.figures.label())?;
         Ok(Self { answer, archived, outside })
     }
 }
 
+/// The projects with entries that hold more of a query than the best hit of its answer, if this is the first page of one
+/// project and does not match strongly.
+pub(super) fn outside(
+    index: &Index,
+    query: &Query,
+    answer: &Answer,
+    matched: Match,
+) -> Result<BTreeMap<Project, usize>, LexicalError> {
+    let is_one_project = matches!(query.projects, Projects::Of { .. });
+    if query.offset > 0 || !is_one_project || matched == Match::Strong {
+        return Ok(BTreeMap::new());
+    }
+    let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
+    debug_span!("elsewhere").in_scope(|| index.outside(query, best + CLEARLY_MORE))
+}
+
 /// The other projects that an answer names.
-fn elsewhere(outside: BTreeMap<Project, usize>) -> Vec<Elsewhere> {
+pub(super) fn elsewhere(outside: BTreeMap<Project, usize>) -> Vec<Elsewhere> {
     let mut elsewhere: Vec<Elsewhere> =
         outside.into_iter().map(|(project, hits)| Elsewhere { project, hits }).collect();
     elsewhere.sort_by_key(|other| std::cmp::Reverse(other.hits));

@@ -96,7 +96,7 @@ fn fix(line: &str, later: &[(usize, &str, &Call)]) -> Option<Fix> {
 /// The line that names the error best: the first one that says what went wrong, such as `error[E0502]: cannot borrow`.
 /// Otherwise the first one that says that something failed, such as `test a ... FAILED`; otherwise the first one that sums
 /// up; otherwise the first line.
-fn error_line(output: &str) -> &str {
+pub fn error_line(output: &str) -> &str {
     const LINE_BYTES: usize = 400;
     let is_report = output.starts_with("Command: ");
     let said = |line| if is_report { of_report(line) } else { line };

@@ -11,7 +11,7 @@ use cerebro_core::text;
 use serde::{Deserialize, Serialize};
 
 pub use command::Command;
-pub use error::{Failure, Fix};
+pub use error::{Failure, Fix, error_line};
 
 use crate::limits::ITEMS_MAX;
 use crate::tool::headline;
@@ -108,10 +108,15 @@ fn to_do(exchange: &Exchange) -> Option<ToDo> {
     let mut changed: Option<ToDo> = None;
     for call in exchange.calls() {
         let Action::Todo { items } = &call.action else { continue };
+        let is_of_one = call.is_of_one_task();
+        // Without an id, no later call could be joined with it.
+        if is_of_one && items.iter().all(|item| item.id.is_empty()) {
+            continue;
+        }
         let known = changed.get_or_insert_with(|| ToDo { whole: false, items: Vec::new() });
         match items.as_slice() {
             // A change of one item, or a new one.
-            [one] if !one.id.is_empty() => match known.items.iter_mut().find(|item| item.id == one.id) {
+            [one] if is_of_one => match known.items.iter_mut().find(|item| item.id == one.id) {
                 Some(item) => {
                     if !one.status.is_empty() {
                         item.status.clone_from(&one.status);

@@ -217,18 +217,28 @@ fn plans_answers_and_last_words_are_stored() {
 fn to_dos_follow_the_last_list_and_single_changes() {
     let item =
         |text: &str, id: &str, status: &str| Todo { text: text.into(), id: id.into(), status: status.into() };
-    let todo = |items: Vec<Todo>| call(Action::Todo { items }, Outcome::Done, "");
+    let by = |tool: &str, items: Vec<Todo>| {
+        let (tool, action) = (tool.to_owned(), Action::Todo { items });
+        Turn::Call(Call { tool, action, outcome: Outcome::Done, ..Call::default() })
+    };
+    let todo = |items: Vec<Todo>| by("todo_write", items);
+    let task = |item: Todo| by("TaskUpdate", vec![item]);
     let list = vec![item("a", "", "completed"), item("b", "", "pending")];
     let found = facts(vec![todo(vec![item("old", "", "pending")]), todo(list.clone())]);
     assert_eq!(found.to_do, Some(ToDo { whole: true, items: list }));
     let single = facts(vec![
-        todo(vec![item("first", "1", "")]),
-        todo(vec![item("second", "2", "")]),
-        todo(vec![item("", "1", "completed")]),
-        todo(vec![item("", "7", "in_progress")]),
+        task(item("first", "1", "")),
+        task(item("second", "2", "")),
+        task(item("", "1", "completed")),
+        task(item("", "7", "in_progress")),
+        task(item("without an id", "", "")),
     ]);
     let items = vec![item("first", "1", "completed"), item("second", "2", ""), item("", "7", "in_progress")];
     assert_eq!(single.to_do, Some(ToDo { whole: false, items }), "the seventh's text is elsewhere");
+    let two = vec![item("a", "1", "completed"), item("b", "2", "pending")];
+    let last = vec![item("c", "3", "completed")];
+    let found = facts(vec![todo(two), todo(last.clone())]);
+    assert_eq!(found.to_do, Some(ToDo { whole: true, items: last }), "a list may have one item, with an id");
     let other = run("make", Outcome::Done, "");
     assert_eq!(facts(vec![other]).to_do, None, "no list was written");
 }

@@ -4,14 +4,18 @@ use std::path::Path;
 
 use super::super::marks::{print_marks, repeating};
 use super::super::prelude::*;
+use super::super::search::print_further;
 use super::super::selection::ProjectArgs;
 use crate::answer::{
-    history::{Exchange, Fact, Facts, Row, Status, Whole},
+    history::{Distilled, Exchange, Fact, Facts, Row, Status, Whole},
     observation::Observation,
 };
 use crate::home::user_home;
 use crate::{platform, project_dir};
-use cerebro_core::domain::{Project, Proven, limits::LIMIT_MAX};
+use cerebro_core::domain::{
+    Project, Proven,
+    limits::{LIMIT_MAX, LISTING_MAX},
+};
 
 /// Exchanges of a session that are asked for at once.
 const PAGE: usize = 50;
@@ -29,6 +33,9 @@ pub struct SearchArgs {
     /// Search sessions of sub-agents and sessions without a person too
     #[arg(long)]
     all: bool,
+    /// Continue an earlier search; its last line names the cursor
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
     #[command(flatten)]
     scope: ScopeArgs,
 }
@@ -80,7 +87,7 @@ pub struct HowArgs {
 /// Show where an error occurred before, and what fixed it
 #[derive(Debug, Args)]
 pub struct FixArgs {
-    /// Words of the error; numbers are ignored
+    /// Words of the error, or the output with it; numbers are ignored
     error: String,
     #[command(flatten)]
     scope: ScopeArgs,
@@ -174,7 +181,7 @@ const PROVEN: &[(&str, Layout)] = &[("id", Layout::Id), ("fact", Layout::Fixed),
 pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<()> {
     let asked = |all: bool| {
         let request = args.scope.request(of::Search).with("query", args.text.join(" "));
-        request.with("type", "history").with("hidden", all)
+        request.with("type", "history").with("hidden", all).with("cursor", args.cursor.as_deref())
     };
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.read(asked(args.all)).await?;
@@ -202,6 +209,7 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<()> {
     });
     context.output.table(&table, "no past session mentions it")?;
     print_marks(context, answer.hits.iter().map(|hit| (&hit.id, &hit.marks)));
+    print_further(context, &answer);
     Ok(())
 }
 
@@ -254,6 +262,7 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
         ("follows", shown(&session.parent)),
         ("began", context.output.moment(&session.started_at)),
         ("ended", context.output.moment(&session.ended_at)),
+        ("distilled", whole.distilled.as_ref().map(distilled).unwrap_or_default()),
     ])?;
     if args.full {
         for exchange in &whole.exchanges {
@@ -269,6 +278,13 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What a model said of a session, in words: `partial: Tests of the store (2 claims)`.
+fn distilled(distilled: &Distilled) -> String {
+    let ending = distilled.outcome.as_ref().unwrap_or(&distilled.state);
+    let title = distilled.title.as_ref().map(|title| format!(": {}", shown(title))).unwrap_or_default();
+    format!("{}{title} ({})", ending.raw(), text::counted(distilled.claims, "claim"))
 }
 
 /// Shows a session's exchanges in one table and what they prove in another.
@@ -318,15 +334,28 @@ fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
 
 async fn list(context: &CommandContext, project: Option<String>) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let answer = daemon.read(Request::new(of::HistorySession).with("project", project.as_deref())).await?;
-    let is_empty = answer.sessions.iter().all(Vec::is_empty);
-    let suggestions = suggest::for_unknown_past(&daemon, project.as_deref().filter(|_| is_empty)).await?;
-    context.output.json(answer.raw())?;
+    let (mut sessions, mut rows): (Vec<Row>, Vec<Value>) = (Vec::new(), Vec::new());
+    let mut raw = loop {
+        let request = Request::new(of::HistorySession).with("project", project.as_deref());
+        let page = daemon.read(request.with("from", sessions.len()).with("limit", LISTING_MAX)).await?;
+        let raw = page.raw().clone();
+        rows.extend(raw["sessions"].as_array().into_iter().flatten().cloned());
+        let page = page.into_answer().sessions.unwrap_or_default();
+        let is_last = page.len() < LISTING_MAX;
+        sessions.extend(page);
+        if is_last {
+            break raw;
+        }
+    };
+    let suggestions =
+        suggest::for_unknown_past(&daemon, project.as_deref().filter(|_| sessions.is_empty())).await?;
+    (raw["from"], raw["sessions"]) = (json!(0), Value::Array(rows));
+    context.output.json(&raw)?;
     let nothing = match project {
         Some(_) => "no past session of this project",
         None => "no past sessions yet; `cerebro history import` imports them, after asking",
     };
-    context.output.table(&Table::of(SESSIONS, answer.sessions.as_deref().unwrap_or_default()), nothing)?;
+    context.output.table(&Table::of(SESSIONS, &sessions), nothing)?;
     context.output.notes(&suggestions);
     Ok(())
 }

@@ -15,7 +15,7 @@ use cerebro_service::{KEPT_OUT_CHARS_MIN, is_kept_out};
 /// is also kept out of every later session. `cerebro compact` then removes the last bytes from the database's files.
 #[derive(Debug, Args)]
 #[command(group(
-    ArgGroup::new("what").args(["session", "project", "before", "text"]).required(true).multiple(true)
+    ArgGroup::new("what").args(["session", "project", "since", "before", "text"]).required(true).multiple(true)
 ))]
 pub struct ForgetArgs {
     /// Forget this session and those of its sub-agents; the beginning of an id is enough
@@ -24,6 +24,9 @@ pub struct ForgetArgs {
     /// Forget all sessions of this project
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
+    /// Forget everything from this day or moment on, such as 2026-11-21 or 2h
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
     /// Forget everything before this day or moment
     #[arg(long, value_name = "WHEN")]
     before: Option<String>,
@@ -39,8 +42,8 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<()> {
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let request = |dry_run: bool| {
         Request::new(of::HistoryForget).given(json!({
-            "session": args.session, "project": args.project, "before": args.before, "text": args.text,
-            "dry_run": dry_run,
+            "session": args.session, "project": args.project, "since": args.since, "before": args.before,
+            "text": args.text, "dry_run": dry_run,
         }))
     };
     let preview = daemon.read(request(true)).await?;
@@ -91,7 +94,8 @@ fn installed_skills(context: &CommandContext, gone: &Forgotten) -> Vec<String> {
 
 /// Whether a text will be kept out of later sessions. Says so if it is too short for that.
 fn keeps_out(context: &CommandContext, args: &ForgetArgs) -> bool {
-    let is_alone = args.session.is_none() && args.project.is_none() && args.before.is_none();
+    let others = [&args.session, &args.project, &args.since, &args.before];
+    let is_alone = others.into_iter().all(Option::is_none);
     let Some(text) = args.text.as_deref().filter(|_| is_alone) else { return false };
     let keeps_out = is_kept_out(text);
     if !keeps_out {

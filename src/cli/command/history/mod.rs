@@ -3,13 +3,15 @@
 mod find;
 mod forget;
 
+use std::path::Path;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
+use jiff::Timestamp;
 use toml_edit::{Array, InlineTable, Value};
 
 use super::prelude::*;
-use super::setup::SetupContext;
+use super::setup::{SetupContext, absolute};
 use crate::answer::history::{Fault, Found, MemoryFile, Preview, Status, Taken};
 use crate::config::{Config, edit};
 use crate::home::CONFIG_FILE;
@@ -49,7 +51,7 @@ pub struct ImportArgs {
     /// Only sessions of this project [default: those chosen before, or else all]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Only sessions of the last days, such as 30d; 0 means all [default: `since` in config.toml, or 180d]
+    /// Only sessions of the last days, such as 30d, or since a day; 0 means all [default: `since` in config.toml, or 180d]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Also import files that agents load at their start (CLAUDE.md, AGENTS.md, rules, their own notes), as documents
@@ -72,7 +74,7 @@ pub struct ImportArgs {
 /// If no name was ever given, all are imported. What was imported from others stays.
 #[derive(Debug, Args)]
 pub struct IncludeArgs {
-    /// A project, or the absolute path of a folder
+    /// A project, or a folder: its absolute path, or one from here such as `.` or `../app`
     what: Option<String>,
     /// Remove it from the list; the last one stays until `--all` is given
     #[arg(long, requires = "what")]
@@ -87,7 +89,7 @@ pub struct IncludeArgs {
 /// What was imported from it stays; `cerebro history forget` destroys that.
 #[derive(Debug, Args)]
 pub struct ExcludeArgs {
-    /// A project, or the absolute path of a folder
+    /// A project, or a folder: its absolute path, or one from here such as `.` or `../app`
     what: Option<String>,
     /// Remove it from the list, so that it is imported again
     #[arg(long, requires = "what")]
@@ -140,8 +142,9 @@ pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<()
 }
 
 async fn import(context: &CommandContext, args: ImportArgs) -> Result<()> {
-    if args.since.as_deref().is_some_and(|since| text::duration(since).is_none()) {
-        return Err(Error::usage("`--since` is a number and a unit, such as 30d, or 0 for all"));
+    if args.since.as_deref().is_some_and(|since| text::age(since, Timestamp::now()).is_none()) {
+        let words = "`--since` is a span such as 30d, a day that has been, such as 2026-11-21, or 0 for all";
+        return Err(Error::usage(words));
     }
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
@@ -404,12 +407,30 @@ fn include_all(context: &CommandContext) -> Result<()> {
     choose(context, &INCLUDE, None, false)
 }
 
+/// A project or a folder as the settings name it. A folder that is given from here (`.`, `../app`, `app/`) would pass for a
+/// project that nobody has.
+fn place(given: &str) -> Result<String> {
+    if given.starts_with('~') {
+        let words = format!("`{given}` is neither a project nor the path of a folder");
+        return Err(Error::user(words).hint("give the absolute path, which begins with `/`"));
+    }
+    let begins = |start: &&str| given == start.trim_end_matches('/') || given.starts_with(start);
+    let place = if !given.starts_with('/') && (given.ends_with('/') || ["./", "../"].iter().any(begins)) {
+        absolute(Path::new(given))?.display().to_string()
+    } else {
+        given.to_owned()
+    };
+    let bare = place.trim_end_matches('/');
+    Ok(if bare.is_empty() { "/".to_owned() } else { bare.to_owned() })
+}
+
 /// Adds to a list in the settings, removes from it, or shows it.
 fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove: bool) -> Result<()> {
     let file = context.home()?.config_file();
     let mut entries = (list.of)(Config::read(&file)?.history);
     if let Some(what) = what {
-        let what = Some(what.trim_end_matches('/')).filter(|what| !what.is_empty()).unwrap_or("/");
+        let place = place(what)?;
+        let what = place.as_str();
         // A place is removed for every agent, unless the agent is named as in the list.
         let is_it = |entry: &Choice| entry.to_string() == what || entry.within.as_deref() == Some(what);
         if remove && !entries.iter().any(is_it) {

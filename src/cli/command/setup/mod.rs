@@ -417,7 +417,8 @@ pub(super) fn remove_empty_folders(folder: &Path) -> std::result::Result<(), Set
     Ok(())
 }
 
-fn absolute(path: &Path) -> Result<PathBuf> {
+/// The absolute path of a file or folder, without links if it exists.
+pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
     let made = std::path::absolute(path).map_err(|error| Error::file("use", path, &error))?;
     Ok(made.canonicalize().unwrap_or(made))
 }

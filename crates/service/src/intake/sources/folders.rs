@@ -63,6 +63,8 @@ pub struct TranscriptFolder {
     pub root: PathBuf,
     /// How deep the files may lie below it; 0 where it is a file itself.
     pub depth: usize,
+    /// The agent's own folder, where it keeps a person's memory files.
+    pub own: PathBuf,
 }
 
 /// The places of all agents. `variable` reads the environment, `home` is the user's folder.
@@ -71,28 +73,30 @@ pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<T
     let folder = |name: &str, below: &str| set(name).unwrap_or_else(|| home.join(below));
     let claude = folder("CLAUDE_CONFIG_DIR", ".claude");
     let codex = folder("CODEX_HOME", ".codex");
-    let qwen = set("QWEN_RUNTIME_DIR").unwrap_or_else(|| folder("QWEN_HOME", ".qwen"));
-    let data = folder("XDG_DATA_HOME", ".local/share");
-    let settings = if cfg!(target_os = "macos") {
-        home.join("Library/Application Support")
-    } else {
-        folder("XDG_CONFIG_HOME", ".config")
-    };
-    let place = |agent, root: PathBuf, depth| TranscriptFolder { agent, root, depth };
+    let gemini = folder("GEMINI_CLI_HOME", "").join(".gemini");
+    let copilot = folder("COPILOT_HOME", ".copilot");
+    let cursor = home.join(".cursor");
+    let qwen = folder("QWEN_HOME", ".qwen");
+    let qwen_sessions = set("QWEN_RUNTIME_DIR").unwrap_or_else(|| qwen.clone());
+    let data = folder("XDG_DATA_HOME", ".local/share").join("opencode");
+    let config = folder("XDG_CONFIG_HOME", ".config");
+    let opencode = config.join("opencode");
+    let settings = if cfg!(target_os = "macos") { home.join("Library/Application Support") } else { config };
+    let place = |agent, own: &Path, root, depth| TranscriptFolder { agent, root, depth, own: own.to_owned() };
     vec![
         // A sub-agent's file: project/session/subagents/workflows/name/file.
-        place(Agent::ClaudeCode, claude.join("projects"), 6),
-        place(Agent::ClaudeCode, claude.join("history.jsonl"), 0),
-        place(Agent::Codex, codex.join("sessions"), 4),
-        place(Agent::Codex, codex.join("archived_sessions"), 1),
-        place(Agent::Codex, codex.join("history.jsonl"), 0),
-        place(Agent::GeminiCli, folder("GEMINI_CLI_HOME", "").join(".gemini/tmp"), 4),
-        place(Agent::OpenCode, data.join("opencode/opencode.db"), 0),
-        place(Agent::OpenCode, data.join("opencode/storage/session"), 2),
-        place(Agent::Copilot, folder("COPILOT_HOME", ".copilot").join("session-state"), 2),
-        place(Agent::Cursor, home.join(".cursor/projects"), 5),
-        place(Agent::Cursor, settings.join("Cursor/User/globalStorage/state.vscdb"), 0),
-        place(Agent::Qwen, qwen.join("projects"), 3),
+        place(Agent::ClaudeCode, &claude, claude.join("projects"), 6),
+        place(Agent::ClaudeCode, &claude, claude.join("history.jsonl"), 0),
+        place(Agent::Codex, &codex, codex.join("sessions"), 4),
+        place(Agent::Codex, &codex, codex.join("archived_sessions"), 1),
+        place(Agent::Codex, &codex, codex.join("history.jsonl"), 0),
+        place(Agent::GeminiCli, &gemini, gemini.join("tmp"), 4),
+        place(Agent::OpenCode, &opencode, data.join("opencode.db"), 0),
+        place(Agent::OpenCode, &opencode, data.join("storage/session"), 2),
+        place(Agent::Copilot, &copilot, copilot.join("session-state"), 2),
+        place(Agent::Cursor, &cursor, cursor.join("projects"), 5),
+        place(Agent::Cursor, &cursor, settings.join("Cursor/User/globalStorage/state.vscdb"), 0),
+        place(Agent::Qwen, &qwen, qwen_sessions.join("projects"), 3),
     ]
 }
 
@@ -150,6 +154,9 @@ mod tests {
         };
         assert_eq!(root(&plain, Agent::ClaudeCode), Path::new("/u/.claude/projects"));
         assert_eq!(root(&plain, Agent::OpenCode), Path::new("/u/.local/share/opencode/opencode.db"));
+        let own = |agent| &plain.iter().find(|place| place.agent == agent).unwrap().own;
+        assert_eq!(own(Agent::OpenCode), Path::new("/u/.config/opencode"));
+        assert_eq!(own(Agent::GeminiCli), Path::new("/u/.gemini"));
         for (name, agent, want) in [
             ("CODEX_HOME", Agent::Codex, "/c/sessions"),
             ("COPILOT_HOME", Agent::Copilot, "/c/session-state"),

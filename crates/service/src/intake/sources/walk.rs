@@ -309,19 +309,26 @@ fn family(file: &Found) -> Option<String> {
     if file.form != Form::Lines || !matches!(file.agent, Agent::ClaudeCode | Agent::Codex | Agent::Qwen) {
         return None;
     }
-    let mut head = Vec::with_capacity(HEAD_BYTES);
-    open(&file.path).ok()?.take(HEAD_BYTES as u64).read_to_end(&mut head).ok()?;
-    let head = String::from_utf8_lossy(&head);
-    let value = |key: &str| {
-        let (_, rest) = head.split_once(key)?;
-        let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
-        rest.split_once('"').map(|(value, _)| value.to_owned()).filter(|value| !value.is_empty())
-    };
+    let head = head(&file.path)?;
     let keys: &[&str] = match file.agent {
         Agent::Codex => &["\"forked_from_id\"", "\"parent_thread_id\"", "\"id\""],
         _ => &["\"uuid\""],
     };
-    keys.iter().find_map(|key| value(key))
+    keys.iter().find_map(|key| value(&head, key))
+}
+
+/// The beginning of a transcript. Blocks.
+pub fn head(path: &Path) -> Option<String> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    open(path).ok()?.take(HEAD_BYTES as u64).read_to_end(&mut head).ok()?;
+    Some(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// The first text that the beginning of a transcript has under a key, which is given in its quotes.
+pub fn value(head: &str, key: &str) -> Option<String> {
+    let (_, rest) = head.split_once(key)?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    rest.split_once('"').map(|(value, _)| value.to_owned()).filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]
@@ -331,7 +338,8 @@ mod tests {
     use super::*;
 
     fn place(root: &Path) -> TranscriptFolder {
-        TranscriptFolder { agent: Agent::ClaudeCode, root: root.to_path_buf(), depth: 3 }
+        let root = root.to_path_buf();
+        TranscriptFolder { agent: Agent::ClaudeCode, own: root.clone(), root, depth: 3 }
     }
 
     #[test]
@@ -417,7 +425,7 @@ mod tests {
         for name in ["a.jsonl", "a.jsonl.zst", "b.jsonl.zst"] {
             fs::write(temp.path().join(name), "").unwrap();
         }
-        let place = TranscriptFolder { agent: Agent::Codex, root: temp.path().to_path_buf(), depth: 1 };
+        let place = TranscriptFolder { agent: Agent::Codex, depth: 1, ..place(temp.path()) };
         let mut forms: Vec<(String, Form)> = walk(&[place])
             .files
             .iter()
