@@ -37,6 +37,9 @@ pub struct HistoryBatch {
     pub ends_at: Option<u32>,
     /// Whether its source is read from the beginning. Then the session has the parent that this reading finds, or none.
     pub restarted: bool,
+    /// Whether another version of the reader read the source before. Then exchanges may have another text although the source
+    /// says the same, and no claim loses its evidence by that.
+    pub reworded: bool,
     /// Whether the batch has only prompts, from the agent's list of all that was typed. Then a session that is known from
     /// another source stays as it is.
     pub typed: bool,
@@ -113,6 +116,7 @@ struct Draft {
     withdrawn: BTreeSet<u32>,
     ends_at: Option<u32>,
     restarted: bool,
+    reworded: bool,
     typed: bool,
     source: Source,
     redacted: usize,
@@ -152,6 +156,7 @@ impl Draft {
             withdrawn: batch.withdrawn.into_iter().collect(),
             ends_at: batch.ends_at,
             restarted: batch.restarted,
+            reworded: batch.reworded,
             typed: batch.typed,
             source,
             redacted: texts.redacted(),
@@ -378,8 +383,9 @@ impl Draft {
         let is_empty = session.exchanges == 0;
         let (is_shorter, source) = (!gone.is_empty(), self.source(&buried));
         let mut is_retracted = false;
-        if is_shorter || done.replaced > 0 {
-            let lost = Lost { gone: &gone, replaced: &put };
+        let is_rewritten = done.replaced > 0 && !self.reworded;
+        if is_shorter || is_rewritten {
+            let lost = Lost { gone: &gone, replaced: if is_rewritten { &put } else { &[] } };
             is_retracted = retract(write, &session, lost, Why::Missing, |_| false).await?.candidates > 0;
         }
         if is_shorter {

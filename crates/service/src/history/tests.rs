@@ -76,6 +76,7 @@ pub(crate) fn batch(id: &str, exchanges: Vec<transcript::Exchange>) -> HistoryBa
         withdrawn: Vec::new(),
         ends_at: None,
         restarted: false,
+        reworded: false,
         typed: false,
         source: source(&format!("/home/me/.claude/projects/demo/{id}.jsonl"), &state),
     }

@@ -139,11 +139,13 @@ pub(super) struct SourceProgress<'a> {
     pub typed: bool,
     /// It is read from its beginning.
     pub restarted: bool,
+    /// See [`HistoryBatch::reworded`].
+    pub reworded: bool,
 }
 
 impl<'a> SourceProgress<'a> {
     pub(super) fn of(agent: Agent, key: &'a str, counts: Counts) -> Self {
-        Self { agent, key, counts, typed: false, restarted: false }
+        Self { agent, key, counts, typed: false, restarted: false, reworded: false }
     }
 
     /// The row of the source. Without a cursor, nothing of it could be read.
@@ -203,6 +205,7 @@ impl Intake {
             before = None;
         }
         standing.restarted = reading.restarted();
+        standing.reworded = stored.as_ref().is_some_and(|stored| stored.reader != READER_VERSION);
         let mut copying = Copying::of(reading.restarted());
         let mut end = reading.restarted().then_some(0);
         let mut former = None;
@@ -313,6 +316,7 @@ impl Intake {
                 ends_at: ends_at.filter(|_| is_last),
                 typed: standing.typed,
                 restarted: standing.restarted,
+                reworded: standing.reworded,
                 source: standing.row(cursor, SourceState::Fresh, None),
             };
             let done = self.history.commit_when(batch, self.give_way(pass)).await?;
