@@ -9,7 +9,6 @@ use std::{
 use super::Intake;
 use super::{
     apart::IN_ANOTHER,
-    forks::Copying,
     reading::{Cursor, Fault, Piece, Reading},
     settings::HistorySettings,
     state::HistoryOptions,
@@ -139,11 +138,13 @@ pub(super) struct SourceProgress<'a> {
     pub typed: bool,
     /// It is read from its beginning.
     pub restarted: bool,
+    /// See [`super::forks`]: the next reading begins at its beginning, too.
+    pub is_undecided: bool,
 }
 
 impl<'a> SourceProgress<'a> {
     pub(super) fn of(agent: Agent, key: &'a str, counts: Counts) -> Self {
-        Self { agent, key, counts, typed: false, restarted: false }
+        Self { agent, key, counts, typed: false, restarted: false, is_undecided: false }
     }
 
     /// The row of the source. Without a cursor, nothing of it could be read.
@@ -165,7 +166,7 @@ impl<'a> SourceProgress<'a> {
             mtime: stat.mtime,
             inode: stat.inode,
             offset: state.map_or(0, |state| state.offset),
-            cursor: state.and_then(history::cursor),
+            cursor: state.filter(|_| !self.is_undecided).and_then(history::cursor),
             head: cursor.map(|cursor| cursor.head.clone()),
             edge: cursor.map(|cursor| cursor.edge.clone()),
             reader: READER_VERSION,
@@ -208,7 +209,7 @@ impl Intake {
             before = None;
         }
         standing.restarted = reading.restarted();
-        let mut copying = Copying::of(reading.restarted());
+        let mut copying = None;
         let mut end = reading.restarted().then_some(0);
         let mut former = None;
         loop {
@@ -234,7 +235,15 @@ impl Intake {
                     return Ok(left);
                 }
                 end = batch.exchanges.last().map(|last| last.seq + 1).or(end);
-                self.drop_copies(&mut batch, &mut copying, Some(found)).await?;
+                let whole = (!is_last).then_some(found);
+                // A session that is read again is undecided until it was read to its end.
+                let is_cut = standing.restarted && stored.is_some() && !is_last;
+                standing.is_undecided = self.drop_copies(&mut batch, &mut copying, whole).await? || is_cut;
+                if is_last && standing.restarted {
+                    let (agent, session) = (found.agent, &batch.session.id);
+                    standing.is_undecided |=
+                        self.doubt_forks(agent, session, stored.as_ref(), cursor.stat).await?;
+                }
                 former = former.or(self.other_holder(found, &batch.session.id));
                 self.holds(found, &key, &batch.session.id);
                 let reading = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));
