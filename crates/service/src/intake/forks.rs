@@ -34,8 +34,8 @@ const DOUBTED: i64 = 0;
 /// What a session that is read from its beginning has in common with others.
 #[derive(Debug, Default)]
 pub(super) struct Copying {
-    /// The sessions that it may be a copy of, by the digests of their turns.
-    originals: BTreeMap<String, BTreeSet<String>>,
+    /// The sessions that it may be a copy of, with the first and last turns of their exchanges.
+    originals: BTreeMap<String, BTreeSet<(String, String)>>,
     /// The `seq` of its first exchange that is its own, if others have the same beginning.
     own_from: Option<u32>,
     /// The session that it was copied from, as far as that is known.
@@ -68,7 +68,13 @@ fn turns(outline: &Outline) -> BTreeSet<(String, String)> {
     outline.values().filter_map(|(turns, _)| turns.clone()).collect()
 }
 
-/// What a session has behind its last exchange that another session has too.
+/// Whether one of these exchanges begins with a turn.
+fn has_begun(turns: &BTreeSet<(String, String)>, first: &str) -> bool {
+    let from = (first.to_owned(), String::new());
+    turns.range(from..).next().is_some_and(|(other, _)| other == first)
+}
+
+/// What a session has behind its last exchange that another session has too, or at least has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Own {
     /// The place of the first exchange, and when it began.
@@ -77,22 +83,14 @@ struct Own {
 }
 
 impl Own {
-    /// `others` are the turns of the other session. An exchange that only begins as one of its exchanges is where they diverge.
+    /// `others` are the turns of the other session.
     fn of(outline: &Outline, others: &BTreeSet<(String, String)>) -> Self {
-        let begins = |first: &String| {
-            others.range((first.clone(), String::new())..).next().is_some_and(|(other, _)| other == first)
-        };
-        let mut own = Self::default();
-        for (seq, (turns, at)) in outline.iter().rev() {
-            if turns.as_ref().is_some_and(|turns| others.contains(turns)) {
-                break;
-            }
-            own = Self { first: Some((*seq, *at)), count: own.count + 1 };
-            if turns.as_ref().is_some_and(|(first, _)| begins(first)) {
-                break;
-            }
-        }
-        own
+        let is_common = |turns: &Turns| turns.as_ref().is_some_and(|(first, _)| has_begun(others, first));
+        let behind = outline.iter().rev().take_while(|(_, (turns, _))| !is_common(turns));
+        behind.fold(Self::default(), |own, (seq, (_, at))| Self {
+            first: Some((*seq, *at)),
+            count: own.count + 1,
+        })
     }
 
     fn since(&self) -> Option<Timestamp> {
@@ -134,8 +132,10 @@ impl Intake {
             batch.session.parent.clone_from(&known.parent);
         }
         if !known.originals.is_empty() {
-            let owners = |id: &str, _: &str| -> Vec<String> {
-                known.originals.get(&native_digest(id)).into_iter().flatten().cloned().collect()
+            let owners = |first: &str, last: &str| -> Vec<(String, bool)> {
+                let turns = (native_digest(first), native_digest(last));
+                let having = known.originals.iter().filter(|(_, theirs)| has_begun(theirs, &turns.0));
+                having.map(|(session, theirs)| (session.clone(), theirs.contains(&turns))).collect()
             };
             let found = lineage::of(&batch.session, &batch.exchanges, &owners);
             if !found.copies.is_empty() {
@@ -171,19 +171,15 @@ impl Intake {
             }
         };
         let said = turns(&outline);
-        let owners = self.owners_of(&said).await?;
-        let others: BTreeSet<&SessionId> =
-            owners.iter().map(|(_, session)| session).filter(|session| **session != own_id).collect();
-        let mut originals = BTreeSet::new();
-        for other in others {
-            let Some(past) = self.history.session(other).await? else { continue };
-            let outline_of_other = self.stored_outline(other).await?;
-            let (own, theirs) =
-                (Own::of(&outline, &turns(&outline_of_other)), Own::of(&outline_of_other, &said));
+        for other in self.owners_of(&said).await?.into_iter().filter(|other| *other != own_id) {
+            let Some(past) = self.history.session(&other).await? else { continue };
+            let outline_of_other = self.stored_outline(&other).await?;
+            let their_turns = turns(&outline_of_other);
+            let (own, theirs) = (Own::of(&outline, &their_turns), Own::of(&outline_of_other, &said));
             let own_from = own.first.map_or(u32::MAX, |(seq, _)| seq);
             copying.own_from = copying.own_from.max(Some(own_from));
             if theirs.is_undecided() {
-                self.leave_undecided(session.agent, other).await?;
+                self.leave_undecided(session.agent, &other).await?;
             }
             let one = lineage::Branch {
                 id: &session.id,
@@ -196,12 +192,9 @@ impl Intake {
                 parent: parent.map(SessionId::as_str),
                 own_since: theirs.since(),
             };
-            if !lineage::is_original(one, another) || !self.history.hand_over(other, &own_id, &said).await? {
-                originals.insert(other);
+            if !lineage::is_original(one, another) || !self.history.hand_over(&other, &own_id, &said).await? {
+                copying.originals.insert(other.as_str().to_owned(), their_turns);
             }
-        }
-        for (turn, owner) in owners.iter().filter(|(_, owner)| originals.contains(owner)) {
-            copying.originals.entry(turn.clone()).or_default().insert(owner.as_str().to_owned());
         }
         Ok(copying)
     }
@@ -325,16 +318,17 @@ impl Intake {
         Ok(exchanges.into_iter().map(entry).collect())
     }
 
-    /// The sessions that have these turns, by the digest of each.
+    /// The sessions that have these turns.
     async fn owners_of(
         &self,
         said: &BTreeSet<(String, String)>,
-    ) -> Result<Vec<(String, SessionId)>, ServiceError> {
+    ) -> Result<BTreeSet<SessionId>, ServiceError> {
         let turns: BTreeSet<&String> = said.iter().flat_map(|(first, last)| [first, last]).collect();
         let turns: Vec<String> = turns.into_iter().cloned().collect();
-        let mut owners = Vec::new();
+        let mut owners = BTreeSet::new();
         for some in turns.chunks(TURNS) {
-            owners.extend(self.base.store.exchanges().owners_of_turns(some).await?);
+            let found = self.base.store.exchanges().owners_of_turns(some).await?;
+            owners.extend(found.into_iter().map(|(_, session)| session));
         }
         Ok(owners)
     }
