@@ -62,18 +62,20 @@ pub struct Lineage {
 /// none is. A parent that is not known leaves everything in place; one that is a copy itself has its own
 /// parent's exchanges before its own.
 ///
-/// `known` names the stored sessions, other than the second one, that have an exchange which begins or ends with the first
-/// native id.
-pub fn of(session: &Session, exchanges: &[Exchange], known: &impl Fn(&str, &str) -> Vec<String>) -> Lineage {
+/// `known` names the other sessions that have an exchange which begins with the first native id, and whether it ends with the
+/// second one, too.
+pub fn of(
+    session: &Session,
+    exchanges: &[Exchange],
+    known: &impl Fn(&str, &str) -> Vec<(String, bool)>,
+) -> Lineage {
     let has_recorded_parent = session.parent.as_ref().is_some_and(|parent| parent.session.is_some());
     let mut lineage = Lineage { parent: session.parent.clone(), copies: Vec::new() };
     for exchange in exchanges {
         let Some(first) = exchange.first_id.as_deref() else { break };
-        let owners = known(first, &session.id);
-        let last = exchange.last_id.as_deref().unwrap_or(first);
-        let whole = known(last, &session.id);
-        let owner = owners.iter().find(|owner| whole.contains(owner)).or(owners.first());
-        let Some(owner) = owner else { break };
+        let owners = known(first, exchange.last_id.as_deref().unwrap_or(first));
+        let owner = owners.iter().find(|(_, is_whole)| *is_whole).or(owners.first());
+        let Some((owner, is_whole)) = owner else { break };
         let fresh = || Parent { kind: ParentKind::Fork, session: None, turn: None };
         let parent = lineage.parent.get_or_insert_with(fresh);
         if !has_recorded_parent {
@@ -81,7 +83,7 @@ pub fn of(session: &Session, exchanges: &[Exchange], known: &impl Fn(&str, &str)
         }
         parent.turn.clone_from(&exchange.last_id);
         // A copy that goes on differently ends with another turn: it is kept.
-        if !whole.contains(owner) {
+        if !is_whole {
             parent.turn = Some(first.to_owned());
             break;
         }
@@ -123,15 +125,15 @@ mod tests {
         Exchange { seq, first_id: Some(first.into()), last_id: Some(last.into()), ..Exchange::default() }
     }
 
-    fn known(id: &str, than: &str) -> Vec<String> {
-        let is_known = than != "parent" && ["p1", "a1", "p2", "a2"].contains(&id);
-        is_known.then(|| "parent".to_owned()).into_iter().collect()
+    fn known(first: &str, last: &str) -> Vec<(String, bool)> {
+        let turns = [("p1", "a1"), ("p2", "a2")].into_iter().filter(|(begin, _)| *begin == first);
+        turns.map(|(_, end)| ("parent".to_owned(), end == last)).collect()
     }
 
     #[test]
     fn a_fork_keeps_only_its_own_exchanges() {
         let fork = Session { id: "fork".into(), ..Session::default() };
-        let exchanges = [exchange(0, "p1", "a1"), exchange(1, "p2", "a9"), exchange(2, "p1", "a1")];
+        let exchanges = [exchange(0, "p1", "a1"), exchange(1, "p2", "p2"), exchange(2, "p1", "a1")];
         let lineage = of(&fork, &exchanges, &known);
         assert_eq!(lineage.copies, [0], "the second goes on differently, and no copy comes after it");
         let parent = lineage.parent.expect("a parent");
@@ -169,18 +171,15 @@ mod tests {
         let resumed = Session { id: "new".into(), parent: Some(recorded.clone()), ..Session::default() };
         let lineage = of(&resumed, &[exchange(0, "x", "y")], &known);
         assert_eq!((lineage.copies, lineage.parent), (vec![], Some(recorded)));
-        let own = Session { id: "parent".into(), ..Session::default() };
-        assert_eq!(of(&own, &[exchange(0, "p1", "a1")], &known), Lineage::default());
     }
 
     #[test]
     fn a_fork_of_a_fork_copies_from_both() {
         let fork = Session { id: "third".into(), ..Session::default() };
-        let owner = |id: &str, _: &str| match id {
-            "p1" | "a1" => vec!["first".to_owned()],
+        let owner = |first: &str, _: &str| match first {
+            "p1" => vec![("first".to_owned(), true)],
             // The second went on differently within this exchange.
-            "p2" => vec!["first".to_owned(), "second".to_owned()],
-            "a2" => vec!["second".to_owned()],
+            "p2" => vec![("first".to_owned(), false), ("second".to_owned(), true)],
             _ => Vec::new(),
         };
         let exchanges = [exchange(0, "p1", "a1"), exchange(1, "p2", "a2"), exchange(2, "p3", "a3")];

@@ -78,8 +78,7 @@ impl History {
         prepare::cursor_state(source.cursor.as_deref()?).filter(State::can_continue)
     }
 
-    /// The sessions that have an exchange which begins or ends with one of these native ids, for
-    /// [`cerebro_transcript::lineage`]: pairs of a native id and a session.
+    /// The sessions that have an exchange which begins or ends with one of these native ids: pairs of such an id and a session.
     pub async fn owners(&self, native: &[&str]) -> Result<Vec<(String, SessionId)>, ServiceError> {
         let by_digest: HashMap<String, &str> = native.iter().map(|id| (native_digest(id), *id)).collect();
         let digests: Vec<String> = by_digest.keys().cloned().collect();

@@ -1,42 +1,45 @@
 //! Forks: sessions that begin with a copy of another one. Each exchange is stored once, with the original. Which of two
 //! sessions is the original follows from their content, so the order in which they are read does not matter.
+//!
+//! What a session says next can decide it anew, as long as the session has no whole exchange of its own. Such a session is
+//! *undecided*: its source is stored without a cursor, so it is read from its beginning when it has grown, and compared again.
+//! It finds the sessions that own some of its turns. Its copies own none, so they are read again after it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use super::Intake;
 use super::{
     reading::{Fault, Reading},
     take::{Trouble, blocking},
-    walk::Found,
+    walk::{Found, Stat},
 };
-use crate::ServiceError;
-use cerebro_core::domain::{PastSession, SessionId, Timestamp, native_digest};
+use crate::{ServiceError, lock};
+use cerebro_core::domain::{AncestorKind, SessionId, Source, SourceState, Timestamp, native_digest};
 use cerebro_transcript::{
-    Batch, Exchange,
+    Agent, Batch, Exchange,
     lineage::{self, Lineage},
     turn::Parent,
 };
 
-/// What is known of a session as a possible copy.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Copying {
-    /// The source is read from its beginning, so the stored row does not say whether the session is a copy.
-    restarted: bool,
-    standing: Beginning,
-    /// Sessions that are younger, although they were read before: what they have in common belongs to this one.
-    younger: BTreeSet<String>,
-}
+/// Most turns whose owners are looked up at once.
+const TURNS: usize = 1_000;
+/// Most forks of some sessions that are read again.
+const FORKS_MAX: usize = 1_000;
+/// The time of the last change in the row of a source that is to be read again although its file is as it was.
+const DOUBTED: i64 = 0;
 
-/// Whether a session may begin with a copy.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-enum Beginning {
-    /// It was not looked up yet.
-    #[default]
-    Unknown,
-    /// It may; with the session that it was copied from, as far as that is known.
-    Maybe(Option<Parent>),
-    /// It is a session of its own.
-    Own,
+/// What a session that is read from its beginning has in common with others.
+#[derive(Debug, Default)]
+pub(super) struct Copying {
+    /// The sessions that it may be a copy of, with the first and last turns of their exchanges.
+    originals: BTreeMap<String, BTreeSet<(String, String)>>,
+    /// The `seq` of its first exchange that is its own, if others have the same beginning.
+    own_from: Option<u32>,
+    /// The session that it was copied from, as far as that is known.
+    parent: Option<Parent>,
 }
 
 /// The exchanges of a session by their place, as its copies are known by: digests of the native ids of the first and the
@@ -61,76 +64,139 @@ fn outline_of(found: Found, now: Timestamp) -> Result<Outline, Fault> {
     Ok(outline)
 }
 
-/// When a session diverged: its first exchange after the last one that another session has too.
-fn own_since(outline: &Outline, others: &BTreeSet<(String, String)>) -> Option<Timestamp> {
-    let is_shared = |turns: &Turns| turns.as_ref().is_some_and(|turns| others.contains(turns));
-    let behind = outline.values().rev().take_while(|(turns, _)| !is_shared(turns));
-    behind.last().and_then(|(_, at)| *at)
-}
-
 fn turns(outline: &Outline) -> BTreeSet<(String, String)> {
     outline.values().filter_map(|(turns, _)| turns.clone()).collect()
 }
 
+/// Whether one of these exchanges begins with a turn.
+fn has_begun(turns: &BTreeSet<(String, String)>, first: &str) -> bool {
+    let from = (first.to_owned(), String::new());
+    turns.range(from..).next().is_some_and(|(other, _)| other == first)
+}
+
+/// What a session has behind its last exchange that another session has too, or at least has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Own {
+    /// The place of the first exchange, and when it began.
+    first: Option<(u32, Option<Timestamp>)>,
+    count: usize,
+}
+
+impl Own {
+    /// `others` are the turns of the other session.
+    fn of(outline: &Outline, others: &BTreeSet<(String, String)>) -> Self {
+        let is_common = |turns: &Turns| turns.as_ref().is_some_and(|(first, _)| has_begun(others, first));
+        let behind = outline.iter().rev().take_while(|(_, (turns, _))| !is_common(turns));
+        behind.fold(Self::default(), |own, (seq, (_, at))| Self {
+            first: Some((*seq, *at)),
+            count: own.count + 1,
+        })
+    }
+
+    fn since(&self) -> Option<Timestamp> {
+        self.first.and_then(|(_, at)| at)
+    }
+
+    /// Whether none of them is whole: the last one may still become another.
+    fn is_undecided(&self) -> bool {
+        self.count < 2
+    }
+}
+
 impl Copying {
-    /// Nothing is known yet. `restarted` says whether the source is read from its beginning.
-    pub(super) fn of(restarted: bool) -> Self {
-        Self { restarted, ..Self::default() }
+    /// Whether the session is undecided at the end of a batch. The next reading begins at its second-last exchange.
+    fn is_undecided(&self, batch: &Batch) -> bool {
+        let next = batch.exchanges.iter().rev().nth(1).map(|exchange| exchange.seq);
+        self.own_from.is_some_and(|own_from| next.is_none_or(|next| next < own_from))
     }
 }
 
 impl Intake {
-    /// Removes from a batch what the session copied from another one. If reading continues in the middle, only a known copy
-    /// is checked, because an original whose beginning was copied later has the same ids as the copy. `whole` is the file,
-    /// if the batch is only its beginning.
+    /// Removes from a batch what the session copied from another one, and returns whether the session is undecided. A batch
+    /// without the session's first exchange follows one in which it was compared (`copying`), or its own exchanges.
+    /// `whole` is the file, if the batch is only a part of it.
     pub(super) async fn drop_copies(
         &self,
         batch: &mut Batch,
-        copying: &mut Copying,
+        copying: &mut Option<Copying>,
         whole: Option<&Found>,
-    ) -> Result<(), Trouble> {
-        let mut is_open = false;
-        if copying.standing == Beginning::Unknown {
-            let past = self.stored(&batch.session.id).await?;
-            is_open = copying.restarted || past.as_ref().is_none_or(|past| past.exchanges == 0);
-            let may_be = is_open || past.is_some_and(|past| past.parent.is_some());
-            copying.standing = if may_be { Beginning::Maybe(None) } else { Beginning::Own };
-        }
-        let Copying { standing: Beginning::Maybe(parent), younger, .. } = copying else {
-            return Ok(());
+    ) -> Result<bool, Trouble> {
+        let is_beginning = batch.exchanges.first().is_some_and(|first| first.seq == 0);
+        let mut known = match copying.take() {
+            Some(known) => known,
+            None if is_beginning => self.compared(batch, whole).await?,
+            None => return Ok(false),
         };
+        let is_undecided = known.is_undecided(batch);
         if batch.session.parent.is_none() {
-            batch.session.parent.clone_from(parent);
+            batch.session.parent.clone_from(&known.parent);
         }
-        let Some(first) = batch.exchanges.first().and_then(|first| first.first_id.clone()) else {
-            return Ok(());
-        };
-        let own = batch.session.id.clone();
-        let mut owners = self.history.owners(&[&first]).await?;
-        if is_open && owners.iter().any(|(_, session)| session.as_str() != own) {
-            *younger = self.younger(batch, whole).await?;
-        }
-        let is_another = |session: &SessionId| session.as_str() != own && !younger.contains(session.as_str());
-        if !owners.iter().any(|(_, session)| is_another(session)) {
-            if batch.session.parent.is_none() {
-                copying.standing = Beginning::Own;
+        if !known.originals.is_empty() {
+            let owners = |first: &str, last: &str| -> Vec<(String, bool)> {
+                let turns = (native_digest(first), native_digest(last));
+                let having = known.originals.iter().filter(|(_, theirs)| has_begun(theirs, &turns.0));
+                having.map(|(session, theirs)| (session.clone(), theirs.contains(&turns))).collect()
+            };
+            let found = lineage::of(&batch.session, &batch.exchanges, &owners);
+            if !found.copies.is_empty() {
+                self.drop_stored_copies(&batch.session.id, &found).await?;
             }
-            return Ok(());
+            batch.exchanges.retain(|exchange| !found.copies.contains(&exchange.seq));
+            known.parent.clone_from(&found.parent);
+            batch.session.parent = found.parent;
         }
-        owners = self.owners_of(&batch.exchanges).await?;
-        let known = |id: &str, _: &str| -> Vec<String> {
-            let others = owners.iter().filter(|(native, session)| native == id && is_another(session));
-            let others: BTreeSet<String> = others.map(|(_, session)| session.as_str().to_owned()).collect();
-            others.into_iter().collect()
+        *copying = Some(known);
+        Ok(is_undecided)
+    }
+
+    /// Compares a session with those that have some of its turns. Its copies are removed from them, because this one has the
+    /// originals and is committed next.
+    async fn compared(&self, batch: &Batch, whole: Option<&Found>) -> Result<Copying, Trouble> {
+        let mut copying = Copying::default();
+        let session = &batch.session;
+        let first = batch.exchanges.first().and_then(|first| first.first_id.as_deref());
+        let (Ok(own_id), Some(first)) = (SessionId::parse(&session.id), first) else { return Ok(copying) };
+        if self.history.owners(&[first]).await?.is_empty() {
+            return Ok(copying);
+        }
+        let outline = match whole.cloned() {
+            Some(found) => {
+                let now = self.base.now();
+                blocking(move || outline_of(found, now)).await??
+            }
+            None => {
+                let mut outline = Outline::new();
+                add(&mut outline, &batch.exchanges);
+                outline
+            }
         };
-        let found = lineage::of(&batch.session, &batch.exchanges, &known);
-        if !found.copies.is_empty() {
-            self.drop_stored_copies(&own, &found).await?;
+        let said = turns(&outline);
+        for other in self.owners_of(&said).await?.into_iter().filter(|other| *other != own_id) {
+            let Some(past) = self.history.session(&other).await? else { continue };
+            let outline_of_other = self.stored_outline(&other).await?;
+            let their_turns = turns(&outline_of_other);
+            let (own, theirs) = (Own::of(&outline, &their_turns), Own::of(&outline_of_other, &said));
+            let own_from = own.first.map_or(u32::MAX, |(seq, _)| seq);
+            copying.own_from = copying.own_from.max(Some(own_from));
+            if theirs.is_undecided() {
+                self.leave_undecided(session.agent, &other).await?;
+            }
+            let one = lineage::Branch {
+                id: &session.id,
+                parent: session.parent.as_ref().and_then(|parent| parent.session.as_deref()),
+                own_since: own.since(),
+            };
+            let parent = past.parent.as_ref().and_then(|parent| parent.session.as_ref());
+            let another = lineage::Branch {
+                id: other.as_str(),
+                parent: parent.map(SessionId::as_str),
+                own_since: theirs.since(),
+            };
+            if !lineage::is_original(one, another) || !self.history.hand_over(&other, &own_id, &said).await? {
+                copying.originals.insert(other.as_str().to_owned(), their_turns);
+            }
         }
-        batch.exchanges.retain(|exchange| !found.copies.contains(&exchange.seq));
-        batch.session.parent = found.parent;
-        copying.standing = Beginning::Maybe(batch.session.parent.clone());
-        Ok(())
+        Ok(copying)
     }
 
     /// Removes from a session the copies that were stored as its own: by an earlier version, or when only their beginning was
@@ -148,56 +214,99 @@ impl Intake {
         Ok(())
     }
 
-    /// The sessions that were read before this one and copied from it. The copies are removed from them, because this one
-    /// has the originals and is committed next.
-    async fn younger(&self, batch: &Batch, whole: Option<&Found>) -> Result<BTreeSet<String>, Trouble> {
-        let mut younger = BTreeSet::new();
-        let own = &batch.session.id;
-        let Ok(own_id) = SessionId::parse(own) else { return Ok(younger) };
-        let owners = self.owners_of(&batch.exchanges).await?;
-        let others: BTreeSet<SessionId> =
-            owners.into_iter().map(|(_, session)| session).filter(|session| *session != own_id).collect();
-        if others.is_empty() {
-            return Ok(younger);
-        }
-        let outline = match whole.cloned() {
-            Some(found) => {
-                let now = self.base.now();
-                blocking(move || outline_of(found, now)).await??
-            }
-            None => {
-                let mut outline = Outline::new();
-                add(&mut outline, &batch.exchanges);
-                outline
-            }
+    /// Has the forks of a session read again, if its file has changed since an earlier reading: one of them may be the original
+    /// now. `stored` is the source as it was then; a file that was renamed has none. Returns whether the session stays
+    /// undecided, because it was and nothing has changed.
+    ///
+    /// A fork with nothing of its own is not stored, so nothing says whose fork it is; but its original is undecided.
+    pub(super) async fn doubt_forks(
+        &self,
+        agent: Agent,
+        session: &str,
+        stored: Option<&Source>,
+        now: Stat,
+    ) -> Result<bool, Trouble> {
+        let former = match stored {
+            Some(stored) => Some(stored.clone()),
+            None => self.source_of(agent, session).await?.map(|(_, source)| source),
         };
-        let said = turns(&outline);
-        for other in others {
-            let Some(past) = self.stored(other.as_str()).await? else { continue };
-            let theirs = self.stored_outline(&other).await?;
-            let one = lineage::Branch {
-                id: own,
-                parent: batch.session.parent.as_ref().and_then(|parent| parent.session.as_deref()),
-                own_since: own_since(&outline, &turns(&theirs)),
-            };
-            let parent = past.parent.as_ref().and_then(|parent| parent.session.as_ref());
-            let another = lineage::Branch {
-                id: other.as_str(),
-                parent: parent.map(SessionId::as_str),
-                own_since: own_since(&theirs, &said),
-            };
-            if lineage::is_original(one, another) && self.history.hand_over(&other, &own_id, &said).await? {
-                younger.insert(other.as_str().to_owned());
-            }
+        let (Some(before), Ok(own)) = (former, SessionId::parse(session)) else { return Ok(false) };
+        let was_undecided = before.session.is_some() && before.cursor.is_none();
+        let mtime = if before.mtime == DOUBTED { now.mtime } else { before.mtime };
+        if now == (Stat { size: before.size, mtime, inode: before.inode }) {
+            return Ok(was_undecided);
         }
-        Ok(younger)
+        let mut forks = self.forks_of(&own).await?;
+        if was_undecided {
+            forks.append(&mut self.without_exchanges(agent).await?);
+        }
+        forks.remove(&own);
+        for fork in forks {
+            self.read_again(agent, &fork).await?;
+        }
+        Ok(false)
     }
 
-    async fn stored(&self, session: &str) -> Result<Option<PastSession>, Trouble> {
-        match SessionId::parse(session) {
-            Ok(id) => Ok(self.history.session(&id).await?),
-            Err(_) => Ok(None),
+    /// Has a session read from its beginning by the next scan.
+    async fn read_again(&self, agent: Agent, session: &SessionId) -> Result<(), ServiceError> {
+        let Some((path, source)) = self.source_of(agent, session.as_str()).await? else { return Ok(()) };
+        if source.mtime != DOUBTED {
+            self.history.put_source(&Source { cursor: None, mtime: DOUBTED, ..source }).await?;
         }
+        if let Some(known) = lock(&self.state.known).as_mut() {
+            known.stats.insert(path, Stat::default());
+        }
+        lock(&self.state.wanted).scan = true;
+        Ok(())
+    }
+
+    /// The forks of a session, and theirs.
+    async fn forks_of(&self, session: &SessionId) -> Result<BTreeSet<SessionId>, ServiceError> {
+        let mut forks = BTreeSet::new();
+        let mut parents = vec![session.clone()];
+        while !parents.is_empty() {
+            let sessions = self.base.store.past_sessions();
+            let children = sessions.children(&parents, AncestorKind::Fork, FORKS_MAX).await?;
+            parents =
+                children.into_iter().map(|fork| fork.id).filter(|fork| forks.insert(fork.clone())).collect();
+        }
+        Ok(forks)
+    }
+
+    /// The undecided sessions of which nothing is stored, because they have nothing of their own.
+    async fn without_exchanges(&self, agent: Agent) -> Result<BTreeSet<SessionId>, ServiceError> {
+        let is_undecided = |source: &Source| source.cursor.is_none() && source.state == SourceState::Fresh;
+        let sources = self.history.sources(agent).await?.into_iter().filter(is_undecided);
+        let mut sessions: BTreeSet<SessionId> = sources.filter_map(|source| source.session).collect();
+        let ids: Vec<SessionId> = sessions.iter().cloned().collect();
+        for stored in self.base.store.past_sessions().by_ids(&ids).await? {
+            sessions.remove(&stored.id);
+        }
+        Ok(sessions)
+    }
+
+    /// Has a session read from its beginning when its file has changed.
+    async fn leave_undecided(&self, agent: Agent, session: &SessionId) -> Result<(), ServiceError> {
+        match self.source_of(agent, session.as_str()).await? {
+            Some((_, source)) if source.cursor.is_some() => {
+                self.history.put_source(&Source { cursor: None, ..source }).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where a session was read from.
+    async fn source_of(
+        &self,
+        agent: Agent,
+        session: &str,
+    ) -> Result<Option<(PathBuf, Source)>, ServiceError> {
+        let holder = lock(&self.state.known)
+            .as_ref()
+            .and_then(|known| known.holders.get(&(agent, session.to_owned())).map(|(path, _)| path.clone()));
+        let Some(path) = holder else { return Ok(None) };
+        let source = self.history.source(agent, &path.to_string_lossy()).await?;
+        Ok(source.map(|source| (path, source)))
     }
 
     async fn stored_outline(&self, session: &SessionId) -> Result<Outline, Trouble> {
@@ -209,114 +318,21 @@ impl Intake {
         Ok(exchanges.into_iter().map(entry).collect())
     }
 
-    async fn owners_of(&self, exchanges: &[Exchange]) -> Result<Vec<(String, SessionId)>, ServiceError> {
-        let ids = |exchange: &Exchange| [exchange.first_id.clone(), exchange.last_id.clone()];
-        let ids: Vec<String> = exchanges.iter().flat_map(ids).flatten().collect();
-        self.history.owners(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await
+    /// The sessions that have these turns.
+    async fn owners_of(
+        &self,
+        said: &BTreeSet<(String, String)>,
+    ) -> Result<BTreeSet<SessionId>, ServiceError> {
+        let turns: BTreeSet<&String> = said.iter().flat_map(|(first, last)| [first, last]).collect();
+        let turns: Vec<String> = turns.into_iter().cloned().collect();
+        let mut owners = BTreeSet::new();
+        for some in turns.chunks(TURNS) {
+            let found = self.base.store.exchanges().owners_of_turns(some).await?;
+            owners.extend(found.into_iter().map(|(_, session)| session));
+        }
+        Ok(owners)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{fs, path::Path};
-
-    use super::*;
-    use crate::{
-        HistoryBatch,
-        history::tests::{batch, session, with_service},
-        intake::{folders::Form, settings::HistorySettings, take::Pass, walk::Stat},
-    };
-    use cerebro_transcript::{Agent, State, read};
-
-    /// A rollout whose turns have only numbers, as in sessions that Codex imported.
-    fn rollout(id: &str, fork_of: &str, turns: &[&str]) -> String {
-        let line = |kind: &str, payload: &str| format!("{{\"type\":\"{kind}\",\"payload\":{payload}}}\n");
-        let parent =
-            if fork_of.is_empty() { String::new() } else { format!(",\"forked_from_id\":\"{fork_of}\"") };
-        let mut text = line("session_meta", &format!("{{\"id\":\"{id}\"{parent}}}"));
-        for (n, words) in turns.iter().enumerate() {
-            let number = format!("{{\"type\":\"task_started\",\"turn_id\":\"external-import-turn-{n}\"}}");
-            text += &line("event_msg", &number);
-            text += &line("event_msg", &format!("{{\"type\":\"user_message\",\"message\":\"{words}\"}}"));
-        }
-        text
-    }
-
-    /// The batch of an earlier reader: ids that are not bound to a session, and of a fork only its own exchanges.
-    fn formerly(id: &str, text: &str, own_from: usize) -> HistoryBatch {
-        let mut found = read(text.as_bytes(), &State::new(Agent::Codex, id));
-        for exchange in &mut found.exchanges {
-            for id in [&mut exchange.first_id, &mut exchange.last_id].into_iter().flatten() {
-                *id = lineage::bare(id).unwrap_or(id).to_owned();
-            }
-        }
-        let own = found.exchanges.split_off(own_from);
-        HistoryBatch { session: found.session, ..batch(id, own) }
-    }
-
-    fn found(path: &Path) -> Found {
-        let form = Form::Lines;
-        Found {
-            agent: Agent::Codex,
-            form,
-            path: path.to_path_buf(),
-            session: String::new(),
-            stat: Stat::default(),
-        }
-    }
-
-    #[test]
-    fn copies_of_an_earlier_version_go_when_the_fork_is_read_again_without_its_original() {
-        let folder = tempfile::tempdir().unwrap();
-        let fork = folder.path().join("c-2.jsonl");
-        let of_original = rollout("c-1", "", &["one", "two"]);
-        let of_fork = rollout("c-2", "c-1", &["one", "two", "three"]);
-        fs::write(&fork, &of_fork).unwrap();
-        with_service(async |service| {
-            // What is bound to the original, and the same in the fork; the original's file is gone.
-            for (id, text) in [("c-1", &of_original), ("c-2", &of_fork)] {
-                let found = read(text.as_bytes(), &State::new(Agent::Codex, id));
-                let stored = HistoryBatch { session: found.session, ..batch(id, found.exchanges) };
-                service.history.commit(stored).await.unwrap();
-            }
-            let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
-            service.intake.take_file(&found(&fork), &mut pass).await.unwrap();
-            let of = async |id: &str| {
-                let mut stored = service.history.exchanges_of_session(&session(id)).await.unwrap();
-                stored.sort_by_key(|exchange| exchange.seq);
-                stored.into_iter().map(|exchange| String::from(exchange.title)).collect::<Vec<_>>()
-            };
-            assert_eq!(
-                (of("c-1").await, of("c-2").await),
-                (vec!["one".into(), "two".into()], vec!["three".into()])
-            );
-        });
-    }
-
-    #[test]
-    fn a_fork_that_is_read_again_before_its_original_is_stored_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let (original, fork) = (folder.path().join("c-1.jsonl"), folder.path().join("c-2.jsonl"));
-        let of_original = rollout("c-1", "", &["one", "two"]);
-        let of_fork = rollout("c-2", "c-1", &["one", "two", "three"]);
-        fs::write(&original, &of_original).unwrap();
-        fs::write(&fork, &of_fork).unwrap();
-        with_service(async |service| {
-            service.history.commit(formerly("c-1", &of_original, 0)).await.unwrap();
-            service.history.commit(formerly("c-2", &of_fork, 2)).await.unwrap();
-            let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
-            for path in [&fork, &original, &fork, &original] {
-                service.intake.take_file(&found(path), &mut pass).await.unwrap();
-            }
-            for (id, exchanges, parent) in [("c-1", 2, None), ("c-2", 1, Some("c-1"))] {
-                let past = service.history.session(&session(id)).await.unwrap().unwrap();
-                let named = past.parent.and_then(|parent| parent.session);
-                assert_eq!(
-                    (past.exchanges, named.as_ref().map(SessionId::as_str)),
-                    (exchanges, parent),
-                    "{id}"
-                );
-            }
-        });
-    }
-}
+mod tests;

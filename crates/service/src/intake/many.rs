@@ -8,7 +8,6 @@ use std::{
 
 use super::Intake;
 use super::{
-    forks::Copying,
     reading::{Cursor, Fault, is_foreign, is_settled, small},
     rows::{Database, Head},
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
@@ -154,7 +153,7 @@ impl Intake {
         let standing = SourceProgress { restarted: true, reworded, ..of };
         let cursor = cursor_at(found, &head.id, &head.watermark);
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
-        self.drop_copies(&mut batch, &mut Copying::of(true), None).await?;
+        self.drop_copies(&mut batch, &mut None, None).await?;
         let reading = work::Reading::of(&batch, None);
         self.commit_piece(&standing, project, batch, (None, &cursor), ends_at, pass).await?;
         match reading {

@@ -107,7 +107,7 @@ impl Intake {
     }
 
     /// Serves requests until there are none. Imports that the store broke off wait for the next time.
-    async fn serve(&self) -> Result<(), ServiceError> {
+    pub(super) async fn serve(&self) -> Result<(), ServiceError> {
         while self.state.is_asked() {
             if self.state.has_named(&[]) {
                 tokio::time::sleep(DEBOUNCE).await;

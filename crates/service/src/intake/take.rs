@@ -9,7 +9,6 @@ use std::{
 use super::Intake;
 use super::{
     apart::IN_ANOTHER,
-    forks::Copying,
     reading::{Cursor, Fault, Piece, Reading},
     settings::HistorySettings,
     state::HistoryOptions,
@@ -141,11 +140,13 @@ pub(super) struct SourceProgress<'a> {
     pub restarted: bool,
     /// See [`HistoryBatch::reworded`].
     pub reworded: bool,
+    /// See [`super::forks`]: the next reading begins at its beginning, too.
+    pub is_undecided: bool,
 }
 
 impl<'a> SourceProgress<'a> {
     pub(super) fn of(agent: Agent, key: &'a str, counts: Counts) -> Self {
-        Self { agent, key, counts, typed: false, restarted: false, reworded: false }
+        Self { agent, key, counts, typed: false, restarted: false, reworded: false, is_undecided: false }
     }
 
     /// The row of the source. Without a cursor, nothing of it could be read.
@@ -162,7 +163,7 @@ impl<'a> SourceProgress<'a> {
             mtime: stat.mtime,
             inode: stat.inode,
             offset: reader.map_or(0, |reader| reader.offset),
-            cursor: reader.and_then(history::cursor),
+            cursor: reader.filter(|_| !self.is_undecided).and_then(history::cursor),
             head: cursor.map(|cursor| cursor.head.clone()),
             edge: cursor.map(|cursor| cursor.edge.clone()),
             reader: READER_VERSION,
@@ -206,7 +207,7 @@ impl Intake {
         }
         standing.restarted = reading.restarted();
         standing.reworded = stored.as_ref().is_some_and(|stored| stored.reader != READER_VERSION);
-        let mut copying = Copying::of(reading.restarted());
+        let mut copying = None;
         let mut end = reading.restarted().then_some(0);
         let mut former = None;
         loop {
@@ -232,7 +233,15 @@ impl Intake {
                     return Ok(skipped);
                 }
                 end = batch.exchanges.last().map(|last| last.seq + 1).or(end);
-                self.drop_copies(&mut batch, &mut copying, Some(found)).await?;
+                let whole = (!is_last).then_some(found);
+                // A session that is read again is undecided until it was read to its end.
+                let is_cut = standing.restarted && stored.is_some() && !is_last;
+                standing.is_undecided = self.drop_copies(&mut batch, &mut copying, whole).await? || is_cut;
+                if is_last && standing.restarted {
+                    let (agent, session) = (found.agent, &batch.session.id);
+                    standing.is_undecided |=
+                        self.doubt_forks(agent, session, stored.as_ref(), cursor.stat).await?;
+                }
                 former = former.or(self.other_holder(found, &batch.session.id));
                 self.note_holder(found, &key, &batch.session.id);
                 let reading = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));

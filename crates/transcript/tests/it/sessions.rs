@@ -17,19 +17,20 @@ fn claude(session: &str, turns: &[(&str, &str)]) -> String {
     all.fold(String::new(), |all, line| all + &line + "\n")
 }
 
-/// Answers as a store does: which session has an exchange that begins or ends with an id.
-fn known_from(batches: &[Batch]) -> impl Fn(&str, &str) -> Vec<String> + use<> {
-    let ids: Vec<(String, String)> = batches
+/// Answers as a store does: which session has an exchange that begins with an id, and whether it ends with another.
+fn known_from(batches: &[Batch]) -> impl Fn(&str, &str) -> Vec<(String, bool)> + use<> {
+    let turns: Vec<(String, String, String)> = batches
         .iter()
         .flat_map(|batch| batch.exchanges.iter().map(move |exchange| (exchange, batch.session.id.clone())))
-        .flat_map(|(exchange, session)| {
-            [&exchange.first_id, &exchange.last_id]
-                .map(|id| (id.clone().unwrap_or_default(), session.clone()))
+        .map(|(exchange, session)| {
+            let [first, last] =
+                [&exchange.first_id, &exchange.last_id].map(|id| id.clone().unwrap_or_default());
+            (first, last, session)
         })
         .collect();
-    move |id, than| {
-        let others = ids.iter().filter(|(known, session)| known == id && session != than);
-        others.map(|(_, session)| session.clone()).collect()
+    move |first, last| {
+        let begun = turns.iter().filter(|(begin, ..)| begin == first);
+        begun.map(|(_, end, session)| (session.clone(), end == last)).collect()
     }
 }
 
