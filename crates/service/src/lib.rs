@@ -80,7 +80,7 @@ pub use feedback::{Feedback, Watched};
 pub use fields::{agent as agent_name, is_directory};
 pub use history::{
     ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Fix, Forgotten, History, HistoryBatch,
-    HistoryCommitted, HistoryTimeline, Importing, Links, agent_slug,
+    HistoryCommitted, HistoryTimeline, Importing, Links, ReadFrom, agent_slug,
 };
 pub use index::{EXACT_BYTES_MAX, Evidence, VectorLeg};
 pub use intake::{

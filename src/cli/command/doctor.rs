@@ -92,7 +92,9 @@ fn print(context: &CommandContext, checks: &[Check], fix: bool) -> Result<()> {
         table.add(vec![check.name.to_owned(), check.health.as_str().to_owned(), check.words.clone()]);
     }
     context.output.table(&table, "nothing was checked")?;
-    next_steps(checks, fix).into_iter().for_each(|words| context.output.note(words));
+    for words in next_steps(checks, fix) {
+        context.output.note(words);
+    }
     done_if(well)
 }
 

@@ -35,16 +35,26 @@ pub struct HistoryBatch {
     /// Set with the last batch of a reading from the source's beginning: the number of the session's exchanges. Stored ones
     /// from this `seq` on are removed, since the source was rewritten.
     pub ends_at: Option<u32>,
-    /// Whether its source is read from the beginning. Then the session has the parent that this reading finds, or none.
-    pub restarted: bool,
-    /// Whether another version of the reader read the source before. Then exchanges may have another text although the source
-    /// says the same, and no claim loses its evidence by that.
-    pub reworded: bool,
+    /// Where the reading of its source began.
+    pub read_from: ReadFrom,
     /// Whether the batch has only prompts, from the agent's list of all that was typed. Then a session that is known from
     /// another source stays as it is.
     pub typed: bool,
     /// How far the source is read with this batch.
     pub source: Source,
+}
+
+/// Where a reading of a source began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReadFrom {
+    /// Where the one before it ended.
+    #[default]
+    Cursor,
+    /// At the beginning. The session has the parent that this reading finds, or none.
+    Start,
+    /// As [`Self::Start`], after another version of the reader. Exchanges may have another text although the source says the
+    /// same, and no claim loses its evidence by that.
+    StartAnew,
 }
 
 /// What a batch changed.
@@ -115,8 +125,7 @@ struct Draft {
     former: BTreeMap<u32, HistoryTombstone>,
     withdrawn: BTreeSet<u32>,
     ends_at: Option<u32>,
-    restarted: bool,
-    reworded: bool,
+    read_from: ReadFrom,
     typed: bool,
     source: Source,
     redacted: usize,
@@ -155,8 +164,7 @@ impl Draft {
             former,
             withdrawn: batch.withdrawn.into_iter().collect(),
             ends_at: batch.ends_at,
-            restarted: batch.restarted,
-            reworded: batch.reworded,
+            read_from: batch.read_from,
             typed: batch.typed,
             source,
             redacted: texts.redacted(),
@@ -186,7 +194,7 @@ impl Draft {
             keep_newer(&mut session.directory, &known.directory);
             keep_newer(&mut session.branch, &known.branch);
             keep_newer(&mut session.model, &known.model);
-            if !self.restarted {
+            if self.read_from == ReadFrom::Cursor {
                 session.parent = session.parent.or_else(|| known.parent.clone());
             }
             if !self.is_placed(known) {
@@ -383,7 +391,7 @@ impl Draft {
         let is_empty = session.exchanges == 0;
         let (is_shorter, source) = (!gone.is_empty(), self.source(&buried));
         let mut is_retracted = false;
-        let is_rewritten = done.replaced > 0 && !self.reworded;
+        let is_rewritten = done.replaced > 0 && self.read_from != ReadFrom::StartAnew;
         if is_shorter || is_rewritten {
             let lost = Lost { gone: &gone, replaced: if is_rewritten { &put } else { &[] } };
             is_retracted = retract(write, &session, lost, Why::Missing, |_| false).await?.candidates > 0;

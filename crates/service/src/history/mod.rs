@@ -15,7 +15,7 @@ mod prepare;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub use commit::{HistoryBatch, HistoryCommitted};
+pub use commit::{HistoryBatch, HistoryCommitted, ReadFrom};
 pub(super) use export::{
     ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, past_session, tombstone,
 };

@@ -75,8 +75,7 @@ pub(crate) fn batch(id: &str, exchanges: Vec<transcript::Exchange>) -> HistoryBa
         exchanges,
         withdrawn: Vec::new(),
         ends_at: None,
-        restarted: false,
-        reworded: false,
+        read_from: ReadFrom::Cursor,
         typed: false,
         source: source(&format!("/home/me/.claude/projects/demo/{id}.jsonl"), &state),
     }

@@ -13,7 +13,7 @@ use super::{
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
     walk::{Found, key_of},
 };
-use crate::{ServiceError, agent_slug, lock, work};
+use crate::{ServiceError, agent_slug, history::ReadFrom, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
 use cerebro_transcript::{
     Agent, Batch, Counts, Exchange, READER_VERSION, Session, State,
@@ -56,7 +56,8 @@ impl Intake {
             if watermark.is_some_and(|watermark| watermark.as_deref() == Some(&head.watermark)) {
                 continue;
             }
-            let reworded = watermark.is_some_and(Option::is_none);
+            let is_anew = watermark.is_some_and(Option::is_none);
+            let read_from = if is_anew { ReadFrom::StartAnew } else { ReadFrom::Start };
             let is_too_old = watermark.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
             // If the head does not have the folder, the session has it.
             let is_placed = found.agent != Agent::Cursor;
@@ -79,7 +80,7 @@ impl Intake {
                         && !self.is_wanted(found, batch.session.cwd.clone(), pass, &mut left).await => {}
                 Ok(batch) => {
                     self.note_holder(found, &key, &head.id);
-                    self.take_rows(found, &key, &head, batch, reworded, pass).await?;
+                    self.take_rows(found, &key, &head, batch, read_from, pass).await?;
                     lock(&self.state.progress).recovered(&at);
                 }
                 Err(fault) => {
@@ -144,13 +145,13 @@ impl Intake {
         key: &str,
         head: &Head,
         mut batch: Batch,
-        reworded: bool,
+        read_from: ReadFrom,
         pass: &mut Pass,
     ) -> Result<(), Trouble> {
         let project = self.project_of(batch.began_in(), pass).await;
         self.note_counts(found.agent, key, None, &batch.counts);
         let of = SourceProgress::of(found.agent, key, batch.counts.clone());
-        let standing = SourceProgress { restarted: true, reworded, ..of };
+        let standing = SourceProgress { read_from, ..of };
         let cursor = cursor_at(found, &head.id, &head.watermark);
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
         self.drop_copies(&mut batch, &mut None, None).await?;

@@ -299,7 +299,9 @@ fn of_project(folder: &Path) -> Vec<MemoryFile> {
     for MemoryFile { path, agents, .. } in files.clone() {
         let importing: Vec<Agent> = agents.into_iter().filter(|agent| IMPORTING.contains(agent)).collect();
         if !importing.is_empty() {
-            imports(&path).iter().for_each(|path| also_loaded(&mut files, path, &importing));
+            for path in imports(&path) {
+                also_loaded(&mut files, &path, &importing);
+            }
         }
     }
     files

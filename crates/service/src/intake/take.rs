@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     History, HistoryBatch, ServiceError, agent_slug,
-    history::{self, clean},
+    history::{self, ReadFrom, clean},
     lock,
     tasks::in_the_background,
     work,
@@ -136,17 +136,15 @@ pub(super) struct SourceProgress<'a> {
     pub counts: Counts,
     /// It is a list of prompts that were typed.
     pub typed: bool,
-    /// It is read from its beginning.
-    pub restarted: bool,
-    /// See [`HistoryBatch::reworded`].
-    pub reworded: bool,
+    pub read_from: ReadFrom,
     /// See [`super::forks`]: the next reading begins at its beginning, too.
     pub is_undecided: bool,
 }
 
 impl<'a> SourceProgress<'a> {
     pub(super) fn of(agent: Agent, key: &'a str, counts: Counts) -> Self {
-        Self { agent, key, counts, typed: false, restarted: false, reworded: false, is_undecided: false }
+        let read_from = ReadFrom::Cursor;
+        Self { agent, key, counts, typed: false, read_from, is_undecided: false }
     }
 
     /// The row of the source. Without a cursor, nothing of it could be read.
@@ -202,13 +200,14 @@ impl Intake {
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
         };
-        if reading.restarted() {
+        let restarted = reading.restarted();
+        if restarted {
             before = None;
+            let is_anew = stored.as_ref().is_some_and(|stored| stored.reader != READER_VERSION);
+            standing.read_from = if is_anew { ReadFrom::StartAnew } else { ReadFrom::Start };
         }
-        standing.restarted = reading.restarted();
-        standing.reworded = stored.as_ref().is_some_and(|stored| stored.reader != READER_VERSION);
         let mut copying = None;
-        let mut end = reading.restarted().then_some(0);
+        let mut end = restarted.then_some(0);
         let mut former = None;
         loop {
             let (back, piece) = self.step(reading, pass).await?;
@@ -235,9 +234,9 @@ impl Intake {
                 end = batch.exchanges.last().map(|last| last.seq + 1).or(end);
                 let whole = (!is_last).then_some(found);
                 // A session that is read again is undecided until it was read to its end.
-                let is_cut = standing.restarted && stored.is_some() && !is_last;
+                let is_cut = restarted && stored.is_some() && !is_last;
                 standing.is_undecided = self.drop_copies(&mut batch, &mut copying, whole).await? || is_cut;
-                if is_last && standing.restarted {
+                if is_last && restarted {
                     let (agent, session) = (found.agent, &batch.session.id);
                     standing.is_undecided |=
                         self.doubt_forks(agent, session, stored.as_ref(), cursor.stat).await?;
@@ -324,8 +323,7 @@ impl Intake {
                 withdrawn: if is_last { withdrawn.clone() } else { Vec::new() },
                 ends_at: ends_at.filter(|_| is_last),
                 typed: standing.typed,
-                restarted: standing.restarted,
-                reworded: standing.reworded,
+                read_from: standing.read_from,
                 source: standing.row(cursor, SourceState::Fresh, None),
             };
             let done = self.history.commit_when(batch, self.give_way(pass)).await?;
