@@ -234,7 +234,8 @@ fn a_claim_stays_while_its_exchange_goes_on_and_goes_with_the_words_that_it_quot
         assert!(live(&memories[0]).await && live(&memories[1]).await);
 
         // A later version of the reader tells the same in other words.
-        let worded = HistoryBatch { read_from: ReadFrom::StartAnew, ..batch("s", vec![said(0, "other words")]) };
+        let worded =
+            HistoryBatch { read_from: ReadFrom::StartAnew, ..batch("s", vec![said(0, "other words")]) };
         assert_eq!(service.history.commit(worded).await.unwrap().replaced, 1);
         assert_eq!(left().await.len(), 3);
 

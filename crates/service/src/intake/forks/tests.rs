@@ -206,7 +206,12 @@ fn imports_from(service: &Service, agent: Agent, folder: &Path) {
             since: Duration::ZERO,
             ..HistorySettings::default()
         }),
-        places: vec![TranscriptFolder { agent, root: folder.to_path_buf(), depth: 1, own: folder.to_path_buf() }],
+        places: vec![TranscriptFolder {
+            agent,
+            root: folder.to_path_buf(),
+            depth: 1,
+            own: folder.to_path_buf(),
+        }],
         project_of: Arc::new(|_| Box::pin(std::future::ready(Project::general()))),
     });
 }
