@@ -21,12 +21,13 @@ pub(crate) struct Traffic(Mutex<Calls>);
 pub struct Busy(Arc<Traffic>);
 
 impl Traffic {
-    /// Waits until no caller is being served, within bounds.
-    pub(crate) async fn give_way(&self) {
+    /// Waits until no caller is being served, within bounds. Returns whether it is so, rather than the end of patience.
+    pub(crate) async fn give_way(&self) -> bool {
         let begun = Instant::now();
         while let Some(wait) = pace::give_way(self.quiet(), begun.elapsed()) {
             tokio::time::sleep(wait).await;
         }
+        self.quiet() >= pace::QUIET
     }
 
     /// How long nobody has called; zero while a call is under way.

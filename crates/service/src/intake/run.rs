@@ -30,11 +30,11 @@ const EVERY: Duration = Duration::from_secs(10 * 60);
 const RETRY: Duration = Duration::from_secs(60);
 /// How long a look at a file that a hook named may take.
 const NAMED_LOOK_MAX: Duration = Duration::from_secs(1);
-/// How much is taken in before the intake gives way to callers. The end of a transcript that has grown is shorter, so that
-/// what an agent has just said does not wait.
-const STRETCH_BYTES: u64 = 256 << 10;
-/// What a transaction counts for, beside what was read: it takes time however short it is.
-const COMMIT_BYTES: u64 = 64 << 10;
+/// How much is taken in without regard to callers: at first, so that what an agent has just said does not wait, and each time
+/// that they have held the intake off for as long as they may.
+pub(super) const FREE_BYTES: u64 = 256 << 10;
+/// What an exchange counts for, beside what was read: storing it takes time however short it is.
+const EXCHANGE_BYTES: u64 = 2 << 10;
 
 impl Intake {
     /// The files that hooks named, as far as they exist and belong to an agent. A hook may name any path, also one on a disk
@@ -340,15 +340,17 @@ impl Intake {
         Ok(())
     }
 
-    /// Gives way to callers before a transaction, if enough was taken in since the last time and no file that a hook named
-    /// waits for the end of this piece.
-    pub(super) async fn give_way(&self, pass: &mut Pass) {
-        pass.stretch += COMMIT_BYTES;
-        if pass.stretch > STRETCH_BYTES {
-            pass.stretch = 0;
-            if !self.state.has_named(&pass.reading) || !self.is_kept() {
-                self.base.traffic.give_way().await;
-            }
+    /// Gives way to callers before a transaction of some exchanges, unless a file that a hook named waits for the end of this
+    /// piece.
+    pub(super) async fn give_way(&self, pass: &mut Pass, exchanges: usize) {
+        let cost = exchanges as u64 * EXCHANGE_BYTES;
+        if pass.free >= cost {
+            pass.free -= cost;
+            return;
+        }
+        let is_awaited = self.state.has_named(&pass.reading) && self.is_kept();
+        if !is_awaited && !self.base.traffic.give_way().await {
+            pass.free = FREE_BYTES;
         }
     }
 }
@@ -358,7 +360,11 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     use super::*;
-    use crate::{HistorySettings, Service, Settings, intake::take::BATCH_EXCHANGES, use_cases::with_service};
+    use crate::{
+        HistorySettings, Service, Settings,
+        intake::take::{BATCH_EXCHANGES, SHORT_BATCH_EXCHANGES},
+        use_cases::with_service,
+    };
     use cerebro_core::{
         domain::{EventKind, Project, SessionId, Timestamp},
         pace::YIELD_MAX,
@@ -490,7 +496,7 @@ mod tests {
 
     #[test]
     fn a_long_transcript_gives_way_to_calls_for_a_bounded_time() {
-        let words = usize::try_from(2 * STRETCH_BYTES).unwrap() / "word ".len();
+        let words = usize::try_from(2 * FREE_BYTES).unwrap() / "word ".len();
         with_transcript(exchange("s", 0, words), false, async |service| {
             let _call = service.busy();
             let begun = Instant::now();
@@ -502,15 +508,20 @@ mod tests {
 
     #[test]
     fn a_save_waits_for_a_few_exchanges_of_a_long_session() {
-        let exchanges = 2 * BATCH_EXCHANGES + 1;
-        let text: String = (0..exchanges).map(|n| exchange("s", n, 1)).collect();
-        with_transcript(text, false, async |service| {
-            service.intake.serve().await.unwrap();
-            let events = service.recall.events(0, 100).await.unwrap();
-            let imports = events.iter().filter(|event| event.kind == EventKind::HistoryImported);
-            assert_eq!(imports.count(), 3);
-            assert_eq!(service.history.counts().await.unwrap().exchanges, exchanges as u64);
-        });
+        for (has_called, most) in [(false, BATCH_EXCHANGES), (true, SHORT_BATCH_EXCHANGES)] {
+            let exchanges = 2 * most + 1;
+            let text: String = (0..exchanges).map(|n| exchange("s", n, 1)).collect();
+            with_transcript(text, false, async |service| {
+                if has_called {
+                    drop(service.busy());
+                }
+                service.intake.serve().await.unwrap();
+                let events = service.recall.events(0, 100).await.unwrap();
+                let imports = events.iter().filter(|event| event.kind == EventKind::HistoryImported);
+                assert_eq!(imports.count(), 3);
+                assert_eq!(service.history.counts().await.unwrap().exchanges, exchanges as u64);
+            });
+        }
     }
 
     #[test]

@@ -4,12 +4,14 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::Intake;
 use super::{
     apart::IN_ANOTHER,
     reading::{Cursor, Fault, Piece, Reading},
+    run::FREE_BYTES,
     settings::HistorySettings,
     state::HistoryOptions,
     walk::{Found, Stat, file_of},
@@ -24,8 +26,12 @@ use crate::{
 use cerebro_core::domain::{Project, SessionId, Source, SourceState};
 use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION};
 
-/// Exchanges of one transaction. A save waits for it, and each takes a quarter of a millisecond.
+/// Exchanges of one transaction.
 pub(super) const BATCH_EXCHANGES: usize = 40;
+/// Those of one while somebody calls: a save waits for it, and each takes a quarter of a millisecond.
+pub(super) const SHORT_BATCH_EXCHANGES: usize = 8;
+/// How long nobody has called when a transaction may have its full length.
+const CALM: Duration = Duration::from_secs(2);
 /// Most sources with unknown or malformed records whose counts are remembered.
 const COUNTED_MAX: usize = 10_000;
 /// Most folders whose projects are cached.
@@ -93,13 +99,13 @@ pub(super) struct Pass {
     pub(super) folders_known: bool,
     /// The file that is being read, and those between whose pieces it is read.
     pub(super) reading: Vec<PathBuf>,
-    /// How many bytes were taken in since the pass gave way to callers.
-    pub(super) stretch: u64,
+    /// How many bytes may be taken in without regard to callers.
+    pub(super) free: u64,
 }
 
 impl Pass {
     pub(super) fn new(settings: HistorySettings, only: Option<Project>, oldest: i64) -> Self {
-        Self { settings, only, oldest, ..Self::default() }
+        Self { settings, only, oldest, free: FREE_BYTES, ..Self::default() }
     }
 
     /// Whether a session in a project and a folder, of the agent of a source, is wanted.
@@ -269,7 +275,7 @@ impl Intake {
         pass: &mut Pass,
     ) -> Result<(Reading, Piece), Trouble> {
         self.read_named(&pass.reading).await?;
-        pass.stretch += reading.next_bytes();
+        pass.free = pass.free.saturating_sub(reading.next_bytes());
         Ok(blocking(move || reading.step().map(|piece| (reading, piece))).await??)
     }
 
@@ -313,9 +319,12 @@ impl Intake {
         let Batch { exchanges, withdrawn, session, .. } = batch;
         let mut left = exchanges;
         loop {
-            let rest = left.split_off(left.len().min(BATCH_EXCHANGES));
+            let is_calm = self.base.traffic.quiet() >= CALM;
+            let most = if is_calm { BATCH_EXCHANGES } else { SHORT_BATCH_EXCHANGES };
+            let rest = left.split_off(left.len().min(most));
             let is_last = rest.is_empty();
             let cursor = if is_last { Some(after) } else { before };
+            let count = left.len();
             let batch = HistoryBatch {
                 project: project.clone(),
                 session: session.clone(),
@@ -326,7 +335,7 @@ impl Intake {
                 read_from: standing.read_from,
                 source: standing.row(cursor, SourceState::Fresh, None),
             };
-            let done = self.history.commit_when(batch, self.give_way(pass)).await?;
+            let done = self.history.commit_when(batch, self.give_way(pass, count)).await?;
             lock(&self.state.progress).of(standing.agent).redacted += done.redacted as u64;
             if is_last {
                 return Ok(());
