@@ -18,6 +18,9 @@ pub struct Check {
     pub check: Text,
     /// `ok`, `fault`, `fixed` or `unknown`.
     pub state: Text,
-    /// The finding; and what to do, if the user must act.
+    /// The finding.
     pub words: Text,
+    /// Whether it is a fault that `fix` repairs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repairable: bool,
 }

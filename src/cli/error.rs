@@ -245,13 +245,14 @@ fn hint(refusal: &Refusal) -> Option<String> {
         Code::IndexBusy | Code::JournalBusy | Code::StoreOpening => "try again in a minute".to_owned(),
         Code::DaemonLeaving | Code::Interrupted => "the same command may be repeated".to_owned(),
         Code::IndexFailed => format!("`cerebro {}` looks at the index", command(Operation::Examine)),
-        Code::JournalFailed => {
+        Code::JournalAltered => {
             format!("`cerebro {}` names every fault of the journal", command(Operation::WorkVerify))
         }
         Code::Internal => "`cerebro daemon logs` shows what happened".to_owned(),
         Code::InvalidArgument
         | Code::PurgeForbidden
         | Code::BackupFailed
+        | Code::JournalFailed
         | Code::StoreFailed
         | Code::HomeGone
         | Code::Unanswered

@@ -103,7 +103,7 @@ fn hint(code: Code, data: &Map<String, Value>) -> Option<String> {
         }
         Code::NoSession => format!("begin one with {}", Operation::SessionStart),
         Code::NoWork => "`work_list` and `cerebro work list` name what there is".to_owned(),
-        Code::JournalFailed => "ask the user to run `cerebro work verify`".to_owned(),
+        Code::JournalAltered => "ask the user to run `cerebro work verify`".to_owned(),
         Code::IndexBusy | Code::JournalBusy | Code::StoreOpening => "call again in a minute".to_owned(),
         Code::DaemonLeaving => "call again".to_owned(),
         Code::Internal => "see `cerebro daemon logs`; nothing was acknowledged, call again".to_owned(),
@@ -114,6 +114,7 @@ fn hint(code: Code, data: &Map<String, Value>) -> Option<String> {
         | Code::StudioOpen
         | Code::IndexFailed
         | Code::BackupFailed
+        | Code::JournalFailed
         | Code::StoreFailed
         | Code::HomeGone
         | Code::Interrupted

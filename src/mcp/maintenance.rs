@@ -90,6 +90,7 @@ pub(super) async fn examine(call: &mut Call) -> AnswerTo<of::Examine> {
         check: check.name.into(),
         state: check.health.as_str().into(),
         words: check.words.into(),
+        repairable: check.is_repairable,
     };
     Ok(upkeep::Examined {
         checks: checks.into_iter().map(row).collect(),

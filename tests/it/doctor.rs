@@ -36,8 +36,15 @@ fn assert_seen(home: &Home, name: &str, words: &str) {
     assert_eq!(others, 1, "{report:#}");
 }
 
-/// It is repaired, and then nothing is found.
+/// What to do next, as the doctor says it.
+fn next_steps(home: &Home) -> String {
+    examined(home, &[]).1["next"].to_string()
+}
+
+/// It can be repaired and is, and then nothing is found.
 fn assert_repaired(home: &Home, name: &str) {
+    let next = next_steps(home);
+    assert!(next.contains(&format!("`cerebro doctor --fix` repairs {name}")), "{next}");
     let (code, report) = examined(home, &["--fix"]);
     assert_eq!((code, check(&report, name).0.as_str()), (0, "fixed"), "{report:#}");
     let (code, report) = examined(home, &[]);
@@ -46,7 +53,8 @@ fn assert_repaired(home: &Home, name: &str) {
 
 /// It cannot be repaired, and `--fix` says so and changes nothing.
 fn assert_unrepaired(home: &Home, name: &str) {
-    let before = home.export_text();
+    let (before, next) = (home.export_text(), next_steps(home));
+    assert!(!next.contains("--fix"), "{next}");
     let (code, report) = examined(home, &["--fix"]);
     assert_eq!((code, check(&report, name).0.as_str()), (1, "fault"), "{report:#}");
     assert!(home.export_text() == before, "memories were changed");
@@ -134,6 +142,7 @@ fn orphaned_stuck_and_dead_jobs_are_reported() {
     assert_seen(&home, "jobs", "given up");
     let shown = home.run(&["doctor"]);
     assert!(shown.stderr.contains("cerebro jobs retry"), "{shown:?}");
+    assert!(next_steps(&home).contains("cerebro jobs retry"));
     assert_unrepaired(&home, "jobs");
 }
 

@@ -161,6 +161,25 @@ fn a_person_takes_over_and_closes_work_that_a_session_holds() {
 }
 
 #[test]
+fn an_artifact_that_is_gone_leads_to_the_verification() {
+    let home = Home::with_config("[work]\ntools = true\n");
+    let mut agent = home.agent();
+    let begun = agent.ok("work_begin", json!({ "title": "Shared", "key": "k" }));
+    let work = begun["work"].as_str().unwrap().to_owned();
+    let long = "word ".repeat(2_000);
+    agent.ok("work_note", json!({ "work": work, "event": "decision", "text": long }));
+    drop(agent);
+    let events = home.json(&["work", "tail", &work])["events"].clone();
+    let cut = events.as_array().unwrap().iter().find(|event| !event["artifact"].is_null()).unwrap();
+    let seq = cut["seq"].to_string();
+    alter(&home, "DELETE artifact;");
+    let refused = home.run(&["work", "show", &work, "--artifact", &seq]);
+    let words = format!("the artifact of event {seq} is missing or was changed");
+    assert!(refused.code() == 1 && refused.stderr.contains(&words), "{refused:?}");
+    assert!(refused.stderr.contains("hint: `cerebro work verify`"), "{refused:?}");
+}
+
+#[test]
 fn hints_of_commands_and_tools_compare_the_present_files() {
     let home = Home::with_config("[work]\ntools = true\n");
     home.json(&["projects"]);

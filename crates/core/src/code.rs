@@ -45,8 +45,10 @@ named! {
         IndexFailed = "index_failed",
         /// No backup could be made.
         BackupFailed = "backup_failed",
-        /// The keys of the journal of work cannot be used, or what it keeps was changed.
+        /// The keys of the journal of work cannot be used.
         JournalFailed = "journal_failed",
+        /// Something that the journal of work keeps is missing or was changed.
+        JournalAltered = "journal_altered",
         /// The journal of work does not answer in time; what was asked may still be done.
         JournalBusy = "journal_busy",
         /// The store is still being opened.
@@ -92,6 +94,7 @@ impl Code {
             | Self::IndexFailed
             | Self::BackupFailed
             | Self::JournalFailed
+            | Self::JournalAltered
             | Self::JournalBusy
             | Self::StoreOpening
             | Self::StoreFailed

@@ -149,7 +149,7 @@ impl Service {
         if loose.is_empty() {
             return Ok(Check::sound("edges", "all have both ends"));
         }
-        let check = Check::failed("edges", many(&loose, "edge", "without an end"));
+        let check = Check::repairable("edges", many(&loose, "edge", "without an end"));
         if !fix {
             return Ok(check);
         }
@@ -180,7 +180,7 @@ impl Service {
                 checks.push(Check::sound(name, sound));
                 continue;
             }
-            let check = Check::failed(name, many(loose, "row", wrong));
+            let check = Check::repairable(name, many(loose, "row", wrong));
             let is_repaired = fix && self.base.store.integrity().remove(loose).await.is_ok();
             checks.push(if is_repaired { check.repaired() } else { check });
         }
@@ -258,14 +258,19 @@ impl Service {
         if words.is_empty() {
             return Ok(Check::sound("jobs", "none is stuck or given up"));
         }
-        let check = Check::failed("jobs", words.join("; "));
+        let words = words.join("; ");
+        // A person has to find out why jobs were given up.
+        let check = if faulty.dead.is_empty() {
+            Check::repairable("jobs", words)
+        } else {
+            Check::failed("jobs", words)
+        };
         if !fix {
             return Ok(check);
         }
         self.base.store.integrity().remove(&faulty.orphans).await?;
         self.base.store.integrity().requeue(&faulty.stuck).await?;
-        // A person has to find out why they were given up.
-        Ok(if faulty.dead.is_empty() { check.repaired() } else { check })
+        Ok(if check.is_repairable { check.repaired() } else { check })
     }
 
     /// Every vector belongs to a live memory, and every live memory has its vectors or a job that will
@@ -307,7 +312,7 @@ impl Service {
         if words.is_empty() {
             return Ok(Check::sound("vectors", format!("complete for {}", text::counted(count, "memory"))));
         }
-        let check = Check::failed("vectors", words.join("; "));
+        let check = Check::repairable("vectors", words.join("; "));
         Ok(if fix { check.repaired() } else { check })
     }
 
@@ -331,7 +336,7 @@ impl Service {
             return Ok(Check::sound("index", "holds every live memory and no other"));
         };
         if !fix {
-            return Ok(Check::failed("index", words));
+            return Ok(Check::repairable("index", words));
         }
         self.recall.index.rebuild_index().await?;
         match self.index_differs(&self.held().await?).await? {

@@ -76,9 +76,12 @@ pub enum ServiceError {
     /// There is no such piece of work, for this caller.
     #[error("no work `{0}`")]
     NoWork(WorkId),
-    /// The keys of the journal cannot be used, or what it keeps was changed.
+    /// The keys of the journal cannot be used.
     #[error("the journal of work failed: {0}")]
     Journal(String),
+    /// What the journal keeps is not what was written: a seal, or the artifact of an event.
+    #[error("{0} is missing or was changed since the journal of work wrote it")]
+    JournalAltered(String),
     #[error("the journal of work answers too slowly at present; what was asked may still be done")]
     JournalBusy,
     #[error("there is nothing of project `{0}`")]
@@ -141,6 +144,7 @@ impl ServiceError {
             Self::NoSession(_) => Code::NoSession,
             Self::NoWork(_) => Code::NoWork,
             Self::Journal(_) => Code::JournalFailed,
+            Self::JournalAltered(_) => Code::JournalAltered,
             Self::JournalBusy => Code::JournalBusy,
             Self::EmptyProject(_) => Code::EmptyProject,
             Self::NoModel => Code::NoModel,
@@ -185,6 +189,7 @@ impl ServiceError {
             | Self::IndexBusy
             | Self::Backup(_)
             | Self::Journal(_)
+            | Self::JournalAltered(_)
             | Self::JournalBusy
             | Self::BrokeOff { .. }
             | Self::Store(_)

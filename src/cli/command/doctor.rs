@@ -86,31 +86,30 @@ fn print(context: &CommandContext, checks: &[Check], fix: bool) -> Result<()> {
         .iter()
         .map(|check| json!({ "check": check.name, "state": check.health.as_str(), "words": check.words }))
         .collect();
-    context.output.json(&json!({ "ok": well, "checks": rows }))?;
+    let next = next_steps(checks, fix);
+    context.output.json(&json!({ "ok": well, "checks": rows, "next": next }))?;
     let mut table = Table::new(COLUMNS);
     for check in checks {
         table.add(vec![check.name.to_owned(), check.health.as_str().to_owned(), check.words.clone()]);
     }
     context.output.table(&table, "nothing was checked")?;
-    for words in next_steps(checks, fix) {
-        context.output.note(words);
-    }
+    context.output.notes(&next);
     done_if(well)
 }
 
-/// What a person can do about the faults that the daemon found.
-fn next_steps(checks: &[Check], fix: bool) -> Vec<&'static str> {
-    let is_faulty =
-        |name: &str| checks.iter().any(|check| check.name == name && check.health == Health::Failed);
-    let steps = [
-        (
-            !fix && CHECKS.iter().any(|name| is_faulty(name)),
-            "`cerebro doctor --fix` repairs what can be rebuilt",
-        ),
-        (is_faulty("jobs"), "`cerebro jobs` says why jobs were given up, `cerebro jobs retry` retries them"),
-        (is_faulty("journal"), "`cerebro work verify` names every fault of the journal"),
-    ];
-    steps.into_iter().filter(|(applies, _)| *applies).map(|(_, words)| words).collect()
+/// What a person can do about the faults. Those that `--fix` was to repair and did not are not named again.
+fn next_steps(checks: &[Check], fix: bool) -> Vec<String> {
+    let repairable: Vec<&str> =
+        checks.iter().filter(|check| check.is_repairable).map(|check| check.name).collect();
+    let left = checks.iter().filter(|check| check.health == Health::Failed && !check.is_repairable);
+    let by_hand = left.filter_map(|check| match check.name {
+        "jobs" => Some("`cerebro jobs` says why jobs were given up, `cerebro jobs retry` retries them"),
+        "journal" => Some("`cerebro work verify` names every fault of the journal"),
+        _ => None,
+    });
+    let fixed = (!fix && !repairable.is_empty())
+        .then(|| format!("`cerebro doctor --fix` repairs {}", repairable.join(", ")));
+    fixed.into_iter().chain(by_hand.map(str::to_owned)).collect()
 }
 
 const COLUMNS: &[(&str, Layout)] =
@@ -167,7 +166,7 @@ fn permissions(home: &Home, fix: bool) -> Check {
     let Some(first) = open.first() else {
         return Check::sound("permissions", "nothing is open to others");
     };
-    let check = Check::failed(
+    let check = Check::repairable(
         "permissions",
         format!("{} are open to others (such as {})", open.len(), first.display()),
     );
@@ -213,7 +212,7 @@ async fn left_behind(home: &Home, fix: bool) -> Check {
     }
     let Some(first) = left.first() else { return Check::sound("leftovers", "nothing was left half-done") };
     let words = format!("{} were left by processes that are gone (such as {})", left.len(), first.display());
-    let check = Check::failed("leftovers", words);
+    let check = Check::repairable("leftovers", words);
     if fix && left.iter().all(|path| remove(path).is_ok()) { check.repaired() } else { check }
 }
 
@@ -364,6 +363,7 @@ fn read_check(found: &upkeep::Check) -> Option<Check> {
     Some(match found.state.raw() {
         "ok" => Check::sound(name, words),
         "fixed" => Check::failed(name, words).repaired(),
+        "fault" if found.repairable => Check::repairable(name, words),
         "fault" => Check::failed(name, words),
         _ => Check::unknown(name, words),
     })
@@ -453,24 +453,28 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_store_has_a_next_step() {
+    fn a_fault_that_can_be_mended_has_a_next_step() {
         let steps = |check: Check, fix| next_steps(&[Check::failed("disk", "x"), check], fix).join("\n");
         assert_eq!(steps(Check::sound("index", "x"), false), "");
-        assert_eq!(steps(Check::failed("index", "x").repaired(), true), "");
-        assert!(steps(Check::failed("index", "x"), false).contains("doctor --fix"));
-        assert_eq!(steps(Check::failed("index", "x"), true), "", "it was tried");
-        assert!(steps(Check::failed("jobs", "x"), true).contains("jobs retry"));
+        assert_eq!(steps(Check::failed("events", "x"), false), "", "nothing repairs it");
+        assert_eq!(steps(Check::repairable("index", "x"), false), "`cerebro doctor --fix` repairs index");
+        assert_eq!(steps(Check::repairable("index", "x"), true), "", "it was tried");
+        assert_eq!(steps(Check::repairable("jobs", "x").repaired(), true), "");
+        assert!(!steps(Check::repairable("jobs", "x"), false).contains("retry"), "none was given up");
+        assert!(steps(Check::failed("jobs", "x"), false).contains("jobs retry"));
         assert!(steps(Check::failed("journal", "x"), true).contains("work verify"));
     }
 
     #[test]
     fn what_the_daemon_says_is_taken_over() {
         let row = |check: &str, state: &str| {
-            read_check(&upkeep::Check { check: check.into(), state: state.into(), words: "w".into() })
+            let (check, state, repairable) = (check.into(), state.into(), state == "fault");
+            read_check(&upkeep::Check { check, state, words: "w".into(), repairable })
         };
         for state in ["ok", "fault", "fixed", "unknown"] {
             assert_eq!(row("index", state).unwrap().health.as_str(), state);
         }
+        assert_eq!(row("index", "fault"), Some(Check::repairable("index", "w")));
         assert_eq!(row("strange", "ok"), None);
         assert_eq!(unknown("x").len(), CHECKS.len());
     }

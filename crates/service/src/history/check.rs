@@ -26,7 +26,7 @@ impl History {
         let ghosts = self.ghost_vectors(&kept).await?;
         if !ghosts.is_empty() {
             let vectors = text::counted(ghosts.len(), "vector");
-            let check = Check::failed(NAME, format!("{vectors} of exchanges that are not there"));
+            let check = Check::repairable(NAME, format!("{vectors} of exchanges that are not there"));
             if !fix {
                 return Ok(check);
             }

@@ -346,7 +346,7 @@ impl EvidenceIndexes {
             return Ok(Check::sound(name, words));
         };
         if !fix {
-            return Ok(Check::failed(name, words));
+            return Ok(Check::repairable(name, words));
         }
         self.rebuild(of).await?;
         Ok(match self.difference(of, kept).await? {

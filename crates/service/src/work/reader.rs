@@ -87,7 +87,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have;
-    /// [`ServiceError::Journal`] for an artifact that is not what was written; a failing store.
+    /// [`ServiceError::JournalAltered`] for an artifact that is not what was written; a failing store.
     pub async fn artifact(
         &self,
         actor: &Actor,
@@ -102,8 +102,7 @@ impl Journal {
         let Some(name) = kept.artifact.filter(|_| kept.body.is_some()) else { return Ok(None) };
         let bytes = self.base.store.artifacts().by_id(&name).await?.as_ref().and_then(unpacked);
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-        let altered =
-            || ServiceError::Journal(format!("the artifact of event {seq} is missing or was changed"));
+        let altered = || ServiceError::JournalAltered(format!("the artifact of event {seq}"));
         Ok(Some(WorkArtifact { id: name, text: text.ok_or_else(altered)?, full: kept.full }))
     }
 

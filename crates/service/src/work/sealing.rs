@@ -173,7 +173,7 @@ impl Journal {
         let journal = &self.held;
         let sealed = self.sealed(slot).await?;
         if !sealed.is_whole {
-            return Err(ServiceError::Journal("a seal is missing or was changed".to_owned()));
+            return Err(ServiceError::JournalAltered("a seal".to_owned()));
         }
         let next = self
             .with_keys(move |keyring| {
