@@ -77,7 +77,8 @@ fn age(given: &str, now: Timestamp) -> Result<Duration, ArgumentError> {
 /// The progress of the import, and how much is stored.
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
     let mut progress = call.service.intake.progress();
-    let counts = call.service.history.counts().await?;
+    let history = &call.service.history;
+    let counts = if progress.running { history.recent_counts().await? } else { history.counts().await? };
     let enabled = call.service.intake.is_kept();
     let state = match (enabled, progress.running) {
         (_, true) => "reading",

@@ -25,11 +25,15 @@ pub use forget::Forgotten;
 pub use prepare::agent_slug;
 pub(crate) use prepare::{clean, cursor, session_id};
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
 
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
-use crate::{ServiceError, base::Base, index::EvidenceIndexes, memories::Memories};
+use crate::{ServiceError, base::Base, index::EvidenceIndexes, lock, memories::Memories};
 use cerebro_core::domain::{PastSession, Project, SessionId, Source, native_digest};
 use cerebro_store::HistoryCounts;
 use cerebro_transcript::{Agent, State};
@@ -45,6 +49,23 @@ pub struct History {
     pub(crate) memories: Memories,
     /// Read-locked by each import of an export.
     pub(crate) imports: Arc<RwLock<()>>,
+    counted: Arc<Mutex<Option<Counted>>>,
+}
+
+/// Statistics, as they were counted last.
+#[derive(Debug, Clone)]
+struct Counted {
+    counts: HistoryCounts,
+    at: Instant,
+    took: Duration,
+}
+
+/// For how many times as long as the counting took, the result is good enough for somebody who watches an import.
+const COUNTS_LAST: u32 = 10;
+
+/// Whether statistics are good enough for somebody who watches an import.
+fn are_recent(age: Duration, took: Duration) -> bool {
+    age < took * COUNTS_LAST
 }
 
 impl History {
@@ -54,6 +75,7 @@ impl History {
             evidence: memories.evidence.clone(),
             memories: memories.clone(),
             imports: Arc::default(),
+            counted: Arc::default(),
         }
     }
 
@@ -104,6 +126,19 @@ impl History {
 
     /// The amount of history, and the number of sources in each state.
     pub async fn counts(&self) -> Result<HistoryCounts, ServiceError> {
-        Ok(self.base.store.history().counts().await?)
+        let begun = Instant::now();
+        let counts = self.base.store.history().counts().await?;
+        *lock(&self.counted) = Some(Counted { counts: counts.clone(), at: begun, took: begun.elapsed() });
+        Ok(counts)
+    }
+
+    /// As [`Self::counts`], for somebody who asks again and again while sessions are read: at most a tenth of the time is spent
+    /// on counting.
+    pub async fn recent_counts(&self) -> Result<HistoryCounts, ServiceError> {
+        let counted = lock(&self.counted).clone();
+        match counted.filter(|counted| are_recent(counted.at.elapsed(), counted.took)) {
+            Some(Counted { counts, .. }) => Ok(counts),
+            None => self.counts().await,
+        }
     }
 }

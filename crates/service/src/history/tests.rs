@@ -618,3 +618,20 @@ fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
         assert_eq!(order(&service).await, before);
     });
 }
+
+#[test]
+fn who_watches_an_import_has_it_count_for_a_tenth_of_the_time() {
+    let took = Duration::from_millis(30);
+    assert!(are_recent(Duration::ZERO, took) && are_recent(took * COUNTS_LAST - took, took));
+    assert!(!are_recent(took * COUNTS_LAST, took));
+    with_service(async |service| {
+        let (history, added) = (&service.history, batch("s", talk(0..3)));
+        assert_eq!(history.counts().await.unwrap().exchanges, 0);
+        history.commit(added).await.unwrap();
+        lock(&history.counted).as_mut().unwrap().took = Duration::from_secs(60);
+        assert_eq!(history.recent_counts().await.unwrap().exchanges, 0);
+        lock(&history.counted).as_mut().unwrap().took = Duration::ZERO;
+        let counts = history.recent_counts().await.unwrap();
+        assert_eq!((counts.sessions, counts.exchanges, counts.by_agent.len()), (1, 3, 1));
+    });
+}

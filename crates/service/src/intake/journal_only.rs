@@ -60,7 +60,7 @@ impl Intake {
                 return Ok(());
             }
             if let Some(reading) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
-                self.give_way(pass).await;
+                self.give_way(pass, batch.exchanges.len()).await;
                 self.journal.fill(reading).await?;
             }
             if is_last {

@@ -22,7 +22,7 @@ use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
     columns::{self, RawRow, Row},
-    read::{Vars, Walk, take},
+    read::{Vars, Walk, one, take},
     row::{datetime, malformed},
     statement,
 };
@@ -287,13 +287,7 @@ impl<'a> History<'a> {
     pub async fn counts(self) -> Result<HistoryCounts, StoreError> {
         let mut results = self.0.engine()?.run(statement::HISTORY_COUNTS, Variables::new()).await?;
         let mut counts = HistoryCounts::default();
-        for totals in take::<RawRow>("history", &mut results, 0)? {
-            let mut totals = totals.columns("history")?;
-            let mut count = |name| columns::take("history", &mut totals, name);
-            counts.sessions = count("sessions")?;
-            counts.exchanges = count("exchanges")?;
-            counts.forgotten = count("forgotten")?;
-        }
+        counts.forgotten = one(take("history_tombstone", &mut results, 0)?).unwrap_or_default();
         for row in take::<RawRow>("source", &mut results, 1)? {
             let mut row = row.columns("source")?;
             let count = counts.by_agent.entry(columns::take("source", &mut row, "agent")?).or_default();
@@ -301,8 +295,11 @@ impl<'a> History<'a> {
             count.malformed = columns::take("source", &mut row, "malformed")?;
         }
         for row in take::<RawRow>("past_session", &mut results, 2)? {
-            let (agent, exchanges) = row.pair("past_session", ["agent", "exchanges"])?;
-            counts.by_agent.entry(agent).or_default().exchanges = exchanges;
+            let mut row = row.columns("past_session")?;
+            let count = counts.by_agent.entry(columns::take("past_session", &mut row, "agent")?).or_default();
+            count.exchanges = columns::take("past_session", &mut row, "exchanges")?;
+            counts.exchanges += count.exchanges;
+            counts.sessions += columns::take::<u64>("past_session", &mut row, "sessions")?;
         }
         Ok(counts)
     }
