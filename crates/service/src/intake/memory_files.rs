@@ -111,9 +111,10 @@ impl Intake {
             let folders = self.folders_of_sessions().await?;
             let (wanted, silent) = self.wanted_memory_files(&settings, folders, pass).await?;
             // What lies where nothing answers is not gone.
-            known.retain(|path, _| !silent.iter().any(|folder| Path::new(path).starts_with(folder)));
+            known.retain(|(_, path), _| !silent.iter().any(|folder| Path::new(path).starts_with(folder)));
             for (memory_file, project) in wanted {
-                let before = known.remove(&*memory_file.path.to_string_lossy());
+                let before =
+                    known.remove(&(project.clone(), memory_file.path.to_string_lossy().into_owned()));
                 self.take_memory_file(memory_file, project, before.as_ref()).await?;
             }
         }
@@ -123,8 +124,8 @@ impl Intake {
         Ok(())
     }
 
-    /// The memory files that searches find now, by their paths.
-    async fn known_memory_files(&self) -> Result<BTreeMap<String, Document>, ServiceError> {
+    /// The memory files that searches find now, by their projects and paths.
+    async fn known_memory_files(&self) -> Result<BTreeMap<(Project, String), Document>, ServiceError> {
         let mut known = BTreeMap::new();
         let mut offset = 0;
         loop {
@@ -133,7 +134,8 @@ impl Intake {
             offset += page.len();
             let memory_files =
                 page.into_iter().filter(|document| !document.loaded_by.is_empty() && !document.removed);
-            known.extend(memory_files.map(|document| (document.path.to_string(), document)));
+            let place = |document: &Document| (document.project.clone(), document.path.to_string());
+            known.extend(memory_files.map(|document| (place(&document), document)));
             if is_last {
                 return Ok(known);
             }
@@ -211,10 +213,7 @@ impl Intake {
             bytes_of(&memory_file.path).map(|bytes| (hex(&Sha256::digest(&bytes)), bytes))
         });
         let Some((hash, bytes)) = read.await.flatten() else { return Ok(()) };
-        let is_same = |before: &Document| {
-            before.hash == hash && before.project == project && before.loaded_by == loaded_by
-        };
-        if before.is_some_and(is_same) {
+        if before.is_some_and(|before| before.hash == hash && before.loaded_by == loaded_by) {
             return Ok(());
         }
         // A document has no such path.
