@@ -2,10 +2,10 @@
 //! documents for the other agents and never written. A search by an agent that loads a file leaves this file out.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
     io::Read,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     time::Duration,
 };
 
@@ -96,6 +96,17 @@ pub(super) struct MemoryFile {
     pub(super) agents: Vec<Agent>,
     /// The folder of its project; none for those that are loaded everywhere.
     folder: Option<PathBuf>,
+}
+
+impl MemoryFile {
+    /// Notes that agents load it under another name, too.
+    fn also_loaded(&mut self, by: &[Agent]) {
+        for agent in by {
+            if !self.agents.contains(agent) {
+                self.agents.push(*agent);
+            }
+        }
+    }
 }
 
 impl Intake {
@@ -287,42 +298,46 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
 fn of_project(folder: &Path) -> Vec<MemoryFile> {
     let chain = chain(folder);
     let mut files: Vec<MemoryFile> = chain.iter().flat_map(|folder| of_folder(folder)).collect();
-    for folder in &chain {
-        for (name, agents) in &OF_PROJECTS {
-            let path = folder.join(name);
-            if path.is_symlink() {
-                also_loaded(&mut files, &path, agents);
-            }
+    let places: HashMap<PathBuf, usize> =
+        files.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
+    let patterns = chain.iter().flat_map(|folder| OF_PROJECTS.map(|(name, by)| (folder.join(name), by)));
+    for (link, by) in patterns {
+        let target = fs::read_link(&link).ok().map(|target| named_in(&link, &target));
+        if let Some(at) = target.and_then(|target| places.get(&target)) {
+            files[*at].also_loaded(by);
         }
     }
     for MemoryFile { path, agents, .. } in files.clone() {
         let importing: Vec<Agent> = agents.into_iter().filter(|agent| IMPORTING.contains(agent)).collect();
-        if !importing.is_empty() {
-            for path in imports(&path) {
-                also_loaded(&mut files, &path, &importing);
-            }
+        if importing.is_empty() {
+            continue;
+        }
+        for at in imports(&path).iter().filter_map(|path| places.get(path)) {
+            files[*at].also_loaded(&importing);
         }
     }
     files
 }
 
-/// Notes that agents load one of some files under another path, which may be a link.
-fn also_loaded(files: &mut [MemoryFile], path: &Path, agents: &[Agent]) {
-    let Ok(path) = path.canonicalize() else { return };
-    let is_it = |file: &&mut MemoryFile| file.path.canonicalize().is_ok_and(|own| own == path);
-    if let Some(file) = files.iter_mut().find(is_it) {
-        let more = agents.iter().filter(|agent| !file.agents.contains(agent));
-        let more: Vec<Agent> = more.copied().collect();
-        file.agents.extend(more);
-    }
-}
-
-/// The paths that a memory file names by words such as `@AGENTS.md`: below its folder, unless they are absolute.
+/// The paths that a memory file names by words such as `@AGENTS.md`.
 fn imports(path: &Path) -> Vec<PathBuf> {
     let text = bytes_of(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    let folder = path.parent().unwrap_or(path);
     let names = text.split_whitespace().filter_map(|word| word.strip_prefix('@')).take(IMPORTS_MAX);
-    names.map(|name| folder.join(name.trim_end_matches(['.', ',', ';', ':', ')']))).collect()
+    names.map(|name| named_in(path, Path::new(name.trim_end_matches(['.', ',', ';', ':', ')'])))).collect()
+}
+
+/// The path that a file or link names: below its folder, unless it is absolute. It is not looked at, because it may lie outside
+/// of the project, or on a disk that does not answer.
+fn named_in(file: &Path, name: &Path) -> PathBuf {
+    let mut path = PathBuf::new();
+    for part in file.parent().unwrap_or(file).join(name).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(path.pop()),
+            part => path.push(part),
+        }
+    }
+    path
 }
 
 /// A folder and those above it, up to the root of its repository; without one, the folder alone.
