@@ -74,6 +74,13 @@ fn a_file_that_an_agent_loads_makes_no_other_one_a_strong_match() {
         let hint = agent.ok("mem_search", json!({ "query": query }));
         assert_eq!(hint["documents"].is_object(), is_strong, "{client}: {hint:?}");
     }
+    // Nor is it counted where the agent would not be shown it either.
+    let better = |client: &str| {
+        let mut agent = home.pump().project("elsewhere").client(client).start();
+        let found = agent.ok("mem_search", json!({ "query": query, "type": "document" }));
+        found["elsewhere"][0]["hits"].as_u64().unwrap_or(0)
+    };
+    assert_eq!(better("codex-mcp-client"), better("claude-code") + 1);
 }
 
 #[test]
