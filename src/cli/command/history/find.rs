@@ -1,6 +1,5 @@
 //! Looking into past sessions: `search`, `show`, `files`, `blame`, `how` and `fix`.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::super::marks::{print_marks, repeating};
@@ -20,6 +19,8 @@ use cerebro_core::domain::{
 
 /// Exchanges of a session that are asked for at once.
 const PAGE: usize = 50;
+/// Most sessions that `--limit` can name.
+const SESSIONS_MAX: usize = 1_000_000;
 /// Smallest part of an exchange that can be requested, in bytes.
 const PART_BYTES: usize = 256;
 /// Largest file in which a line is looked up, in bytes.
@@ -56,8 +57,8 @@ pub struct ShowArgs {
     #[arg(long, conflicts_with = "session")]
     all_projects: bool,
     /// List at most N, the latest [default: all]
-    #[arg(long, value_name = "N", conflicts_with = "session")]
-    limit: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", conflicts_with = "session", value_parser = within(1..=SESSIONS_MAX))]
+    limit: Option<usize>,
 }
 
 /// Show which sessions changed a file, the latest first
@@ -233,7 +234,7 @@ fn nothing_found(status: &Status, args: &SearchArgs, is_hidden: bool) -> &'stati
 
 pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
     let Some(session) = args.session else {
-        let limit = args.limit.map_or(usize::MAX, NonZeroUsize::get);
+        let limit = args.limit.unwrap_or(usize::MAX);
         return list(context, args.project.filter(|_| !args.all_projects), limit).await;
     };
     let daemon = Daemon::reach(&context.home()?).await?;
@@ -349,7 +350,7 @@ async fn list(context: &CommandContext, project: Option<String>, limit: usize) -
         let page = page.into_answer().sessions.unwrap_or_default();
         let is_last = page.len() < wanted;
         sessions.extend(page);
-        if is_last || sessions.len() == limit {
+        if is_last || sessions.len() >= limit {
             break raw;
         }
     };
@@ -362,7 +363,7 @@ async fn list(context: &CommandContext, project: Option<String>, limit: usize) -
         None => "no past sessions yet; `cerebro history import` imports them, after asking",
     };
     context.output.table(&Table::of(SESSIONS, &sessions), nothing)?;
-    if sessions.len() == limit {
+    if sessions.len() >= limit {
         context.output.note("there may be more; see `--limit`");
     }
     context.output.notes(&suggestions);
