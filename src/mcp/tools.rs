@@ -539,13 +539,10 @@ fn with_better(mut reply: Reply, found: &Found) -> Reply {
 
 /// Adds the other projects with better hits.
 fn with_elsewhere(reply: Reply, elsewhere: &[Elsewhere]) -> Reply {
-    let others = elsewhere.iter();
-    let facts: Vec<Value> = others
-        .clone()
-        .map(|other| json!({ "project": other.project.as_str(), "hits": other.hits }))
-        .collect();
+    let fact = |other: &Elsewhere| json!({ "project": other.project.as_str(), "hits": other.hits });
     let line = |other: &Elsewhere| format!("elsewhere: {} better in project {}", other.hits, other.project);
-    reply.fact("elsewhere", facts).lines(others.map(line))
+    let facts: Vec<Value> = elsewhere.iter().map(fact).collect();
+    reply.fact("elsewhere", facts).lines(elsewhere.iter().map(line))
 }
 
 /// Adds how to get the next page.

@@ -198,8 +198,10 @@ fn a_folder_is_named_from_here_too() {
     };
     assert_eq!(excluded(".."), (0, json!([app])));
     assert_eq!(excluded("deep/"), (0, json!([app, app.join("src/deep")])));
-    let (code, list) = excluded("~/work");
-    assert_eq!((code, list.as_array().unwrap().len()), (1, 2), "no project has such a name");
+    for wrong in ["~/work", "../gone"] {
+        let (code, list) = excluded(wrong);
+        assert_eq!((code, list.as_array().unwrap().len()), (1, 2), "{wrong}: nothing has such a name");
+    }
     home.take_in();
     assert_eq!(home.past_sessions(), ["claude-two", "codex-two"]);
 }

@@ -204,11 +204,11 @@ fn a_text_of_few_characters_that_count_keeps_no_later_session_out() {
 #[test]
 fn a_time_is_forgotten_between_two_moments() {
     let home = Home::new();
-    let talk = Claude::new("s-1", &home.work());
-    talk.turn("Feed the gannet", "It is fed.")
+    let talk = Claude::new("s-1", &home.work())
+        .turn("Feed the gannet", "It is fed.")
         .turn("Feed the fulmar", "It is fed.")
-        .turn("Feed the dunlin", "It is fed.")
-        .write(&home);
+        .turn("Feed the dunlin", "It is fed.");
+    talk.write(&home);
     home.take_in();
     // A turn every two minutes.
     let (from, to) = ("2026-10-01T00:01:00Z", "2026-10-01T00:03:00Z");
@@ -216,8 +216,13 @@ fn a_time_is_forgotten_between_two_moments() {
     assert_eq!(gone["exchanges"], 1, "{gone}");
     assert_eq!(home.past_titles("s-1"), ["Feed the gannet", "Feed the dunlin"]);
     home.json(&["history", "forget", "--since", from, "--yes"]);
-    home.take_in();
     assert_eq!(home.past_titles("s-1"), ["Feed the gannet"]);
+    // Another file has the same turns.
+    talk.forked("s-2").turn("Feed the knot", "It is fed.").write(&home);
+    home.take_in();
+    let exported = home.export_text();
+    assert!(exported.contains("the knot") && exported.contains("the gannet"), "{exported}");
+    assert!(!exported.contains("the fulmar") && !exported.contains("the dunlin"), "{exported}");
     let wrong = home.run(&["history", "forget", "--since", "lately", "--yes"]);
     assert!(wrong.code() != 0 && wrong.stderr.contains("2026-11-21"), "{wrong:?}");
 }

@@ -74,6 +74,13 @@ fn a_file_that_an_agent_loads_makes_no_other_one_a_strong_match() {
         let hint = agent.ok("mem_search", json!({ "query": query }));
         assert_eq!(hint["documents"].is_object(), is_strong, "{client}: {hint:?}");
     }
+    // Nor is it counted where the agent would not be shown it either.
+    let better = |client: &str| {
+        let mut agent = home.pump().project("elsewhere").client(client).start();
+        let found = agent.ok("mem_search", json!({ "query": query, "type": "document" }));
+        found["elsewhere"][0]["hits"].as_u64().unwrap_or(0)
+    };
+    assert_eq!(better("codex-mcp-client"), better("claude-code") + 1);
 }
 
 #[test]
@@ -119,4 +126,23 @@ fn who_loads_a_file_by_another_name_is_not_shown_it() {
     take_in();
     assert_eq!((found("claude-code", puffin), found("gemini-cli-mcp-client", puffin)), (0, 0));
     assert_eq!(found("qwen-code", puffin), 1);
+}
+
+#[test]
+fn a_file_is_found_in_one_project_after_its_folder_got_another() {
+    let home = Home::new();
+    fs::write(home.work().join("CLAUDE.md"), "The puffin is deployed on Fridays.").unwrap();
+    Claude::new("s-1", &home.work()).turn("Ask", "Answer.").write(&home);
+    let projects = || {
+        home.json(&["history", "import", "--yes", "--since", "0", "--memory-files"]);
+        let found = papers(&home).into_iter().filter(|paper| paper["removed"] == false);
+        found.map(|paper| paper["project"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(projects().len(), 1);
+    let git = home.work().join(".git");
+    fs::create_dir_all(&git).unwrap();
+    fs::write(git.join("config"), "[remote \"origin\"]\n\turl = https://example.com/acme/ferry.git\n")
+        .unwrap();
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    assert_eq!(projects(), ["acme/ferry"]);
 }

@@ -119,6 +119,11 @@ fn all_sessions_are_listed_however_many_there_are() {
     let ids: BTreeSet<&str> =
         listed["sessions"].as_array().unwrap().iter().map(|row| row["session"].as_str().unwrap()).collect();
     assert_eq!((ids.len(), &listed["from"]), (501, &json!(0)));
+    let latest = home.json(&["history", "show", "--limit", "2"]);
+    let all = listed["sessions"].as_array().unwrap();
+    assert_eq!(latest["sessions"].as_array().unwrap()[..], all[..2]);
+    assert!(home.run(&["history", "show", "--limit", "2"]).stderr.contains("more; see `--limit`"));
+    assert_eq!(home.run(&["history", "show", "--limit", "0"]).code(), 2);
 }
 
 #[test]

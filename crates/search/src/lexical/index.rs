@@ -396,18 +396,24 @@ impl Index {
         })
     }
 
-    /// The number of memories of other projects that contain more of a query than `beyond`, by project.
-    pub fn outside(&self, query: &Query, beyond: f32) -> Result<BTreeMap<Project, usize>> {
-        let view = self.view()?;
+    /// The number of memories of other projects that contain more of a query than `beyond`, by project. `is_shown` says by the
+    /// agent of a memory whether it counts.
+    pub fn outside(
+        &self,
+        query: &Query,
+        beyond: f32,
+        is_shown: impl Fn(&str) -> bool,
+    ) -> Result<BTreeMap<Project, usize>> {
+        let view = self.view_of(query.queued)?;
         guarded(|| {
             let tables = self.tables.of(&view)?;
-            search::outside(&view, &tables, &self.fields, query, beyond)
+            search::outside(&view, &tables, &self.fields, query, beyond, is_shown)
         })
     }
 
     /// How many archived memories answer a query clearly better, by its words, than all others.
     pub fn better_archived(&self, query: &Query) -> Result<usize> {
-        let view = self.view()?;
+        let view = self.view_of(query.queued)?;
         guarded(|| {
             let tables = self.tables.of(&view)?;
             search::better_archived(&view, &tables, &self.fields, query)

@@ -117,7 +117,8 @@ fn find<'a>(
     Ok((finder, concepts, found))
 }
 
-/// The number of memories of other projects that contain more of a query than `beyond`, by project.
+/// The number of memories of other projects that contain more of a query than `beyond`, by project. `is_shown` says by the
+/// agent of a memory whether it counts.
 ///
 /// Only the best [`OUTSIDE_MAX`] are counted.
 pub fn outside(
@@ -126,6 +127,7 @@ pub fn outside(
     fields: &Fields,
     query: &Query,
     beyond: f32,
+    is_shown: impl Fn(&str) -> bool,
 ) -> Result<BTreeMap<Project, usize>> {
     let mut counts = BTreeMap::new();
     let Projects::Of { project: searched, .. } = &query.projects else { return Ok(counts) };
@@ -138,9 +140,10 @@ pub fn outside(
     found.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.best.cmp(&b.best)));
     for candidate in found.iter().take(OUTSIDE_MAX) {
         let stored = view.doc(candidate.best)?;
-        let project = stored.get_first(fields.project).and_then(|value| value.as_str());
-        let project = project.and_then(Project::parse);
-        if let Some(project) = project.filter(|project| project != searched) {
+        let text = |field| stored.get_first(field).and_then(|value| value.as_str());
+        let project = text(fields.project).and_then(Project::parse);
+        let project = project.filter(|project| project != searched);
+        if let Some(project) = project.filter(|_| is_shown(text(fields.agent).unwrap_or_default())) {
             *counts.entry(project).or_default() += 1;
         }
     }

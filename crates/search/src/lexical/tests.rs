@@ -171,6 +171,12 @@ fn a_query_of_what_is_committed_leaves_the_queue_out() {
         assert_eq!(ids(&index, &committed), [A]);
         assert_eq!(ids(&index, &query("walrus")).len(), 2);
     }
+    let projects = Projects::within(Project::parse("beta").as_ref());
+    let outside = |query: Query| {
+        index.outside(&Query { projects: projects.clone(), ..query }, 0.1, |_| true).unwrap().into_values()
+    };
+    assert_eq!(outside(committed.clone()).collect::<Vec<_>>(), [1]);
+    assert_eq!(outside(query("walrus")).collect::<Vec<_>>(), [2]);
     index.flush().unwrap();
     assert_eq!(ids(&index, &committed).len(), 2);
 }

@@ -2,10 +2,10 @@
 //! documents for the other agents and never written. A search by an agent that loads a file leaves this file out.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs,
     io::Read,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     time::Duration,
 };
 
@@ -98,6 +98,17 @@ pub(super) struct MemoryFile {
     folder: Option<PathBuf>,
 }
 
+impl MemoryFile {
+    /// Notes that agents load it under another name, too.
+    fn also_loaded(&mut self, by: &[Agent]) {
+        for agent in by {
+            if !self.agents.contains(agent) {
+                self.agents.push(*agent);
+            }
+        }
+    }
+}
+
 impl Intake {
     /// Imports memory files, if the settings want that, and removes those that are gone or no longer wanted.
     pub(super) async fn take_memory_files(&self, pass: &mut Pass) -> Result<(), ServiceError> {
@@ -111,9 +122,10 @@ impl Intake {
             let folders = self.folders_of_sessions().await?;
             let (wanted, silent) = self.wanted_memory_files(&settings, folders, pass).await?;
             // What lies where nothing answers is not gone.
-            known.retain(|path, _| !silent.iter().any(|folder| Path::new(path).starts_with(folder)));
+            known.retain(|(_, path), _| !silent.iter().any(|folder| Path::new(path).starts_with(folder)));
             for (memory_file, project) in wanted {
-                let before = known.remove(&*memory_file.path.to_string_lossy());
+                let before =
+                    known.remove(&(project.clone(), memory_file.path.to_string_lossy().into_owned()));
                 self.take_memory_file(memory_file, project, before.as_ref()).await?;
             }
         }
@@ -123,8 +135,8 @@ impl Intake {
         Ok(())
     }
 
-    /// The memory files that searches find now, by their paths.
-    async fn known_memory_files(&self) -> Result<BTreeMap<String, Document>, ServiceError> {
+    /// The memory files that searches find now, by their projects and paths.
+    async fn known_memory_files(&self) -> Result<BTreeMap<(Project, String), Document>, ServiceError> {
         let mut known = BTreeMap::new();
         let mut offset = 0;
         loop {
@@ -133,7 +145,8 @@ impl Intake {
             offset += page.len();
             let memory_files =
                 page.into_iter().filter(|document| !document.loaded_by.is_empty() && !document.removed);
-            known.extend(memory_files.map(|document| (document.path.to_string(), document)));
+            let place = |document: &Document| (document.project.clone(), document.path.to_string());
+            known.extend(memory_files.map(|document| (place(&document), document)));
             if is_last {
                 return Ok(known);
             }
@@ -211,10 +224,7 @@ impl Intake {
             bytes_of(&memory_file.path).map(|bytes| (hex(&Sha256::digest(&bytes)), bytes))
         });
         let Some((hash, bytes)) = read.await.flatten() else { return Ok(()) };
-        let is_same = |before: &Document| {
-            before.hash == hash && before.project == project && before.loaded_by == loaded_by
-        };
-        if before.is_some_and(is_same) {
+        if before.is_some_and(|before| before.hash == hash && before.loaded_by == loaded_by) {
             return Ok(());
         }
         // A document has no such path.
@@ -288,42 +298,46 @@ fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
 fn of_project(folder: &Path) -> Vec<MemoryFile> {
     let chain = chain(folder);
     let mut files: Vec<MemoryFile> = chain.iter().flat_map(|folder| of_folder(folder)).collect();
-    for folder in &chain {
-        for (name, agents) in &OF_PROJECTS {
-            let path = folder.join(name);
-            if path.is_symlink() {
-                also_loaded(&mut files, &path, agents);
-            }
+    let places: HashMap<PathBuf, usize> =
+        files.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
+    let patterns = chain.iter().flat_map(|folder| OF_PROJECTS.map(|(name, by)| (folder.join(name), by)));
+    for (link, by) in patterns {
+        let target = fs::read_link(&link).ok().map(|target| named_in(&link, &target));
+        if let Some(at) = target.and_then(|target| places.get(&target)) {
+            files[*at].also_loaded(by);
         }
     }
     for MemoryFile { path, agents, .. } in files.clone() {
         let importing: Vec<Agent> = agents.into_iter().filter(|agent| IMPORTING.contains(agent)).collect();
-        if !importing.is_empty() {
-            for path in imports(&path) {
-                also_loaded(&mut files, &path, &importing);
-            }
+        if importing.is_empty() {
+            continue;
+        }
+        for at in imports(&path).iter().filter_map(|path| places.get(path)) {
+            files[*at].also_loaded(&importing);
         }
     }
     files
 }
 
-/// Notes that agents load one of some files under another path, which may be a link.
-fn also_loaded(files: &mut [MemoryFile], path: &Path, agents: &[Agent]) {
-    let Ok(path) = path.canonicalize() else { return };
-    let is_it = |file: &&mut MemoryFile| file.path.canonicalize().is_ok_and(|own| own == path);
-    if let Some(file) = files.iter_mut().find(is_it) {
-        let more = agents.iter().filter(|agent| !file.agents.contains(agent));
-        let more: Vec<Agent> = more.copied().collect();
-        file.agents.extend(more);
-    }
-}
-
-/// The paths that a memory file names by words such as `@AGENTS.md`: below its folder, unless they are absolute.
+/// The paths that a memory file names by words such as `@AGENTS.md`.
 fn imports(path: &Path) -> Vec<PathBuf> {
     let text = bytes_of(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    let folder = path.parent().unwrap_or(path);
     let names = text.split_whitespace().filter_map(|word| word.strip_prefix('@')).take(IMPORTS_MAX);
-    names.map(|name| folder.join(name.trim_end_matches(['.', ',', ';', ':', ')']))).collect()
+    names.map(|name| named_in(path, Path::new(name.trim_end_matches(['.', ',', ';', ':', ')'])))).collect()
+}
+
+/// The path that a file or link names: below its folder, unless it is absolute. It is not looked at, because it may lie outside
+/// of the project, or on a disk that does not answer.
+fn named_in(file: &Path, name: &Path) -> PathBuf {
+    let mut path = PathBuf::new();
+    for part in file.parent().unwrap_or(file).join(name).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(path.pop()),
+            part => path.push(part),
+        }
+    }
+    path
 }
 
 /// A folder and those above it, up to the root of its repository; without one, the folder alone.

@@ -74,11 +74,6 @@ pub struct EvidenceHint {
     pub title: String,
 }
 
-/// Whether an agent loads the file that a hit is from.
-fn loads(hit: &Hit, reader: &str) -> bool {
-    hit.agent.split(' ').any(|agent| agent == reader)
-}
-
 impl Recall {
     /// Searches one kind of evidence, of a project or of all. `None` if there is no such evidence at all: then nothing is
     /// opened or written.
@@ -106,7 +101,10 @@ impl Recall {
         near: usize,
     ) -> Result<EvidenceFound, ServiceError> {
         let mut fields = Fields::default();
-        let own = if of == Evidence::Documents && request.reader.is_some() { OWN_MAX } else { 0 };
+        // Of past sessions, nothing is left out.
+        let reader = request.reader.clone().filter(|_| of == Evidence::Documents);
+        let own = if reader.is_some() { OWN_MAX } else { 0 };
+        let is_shown = move |agents: &str| agents.split(' ').all(|agent| reader.as_deref() != Some(agent));
         // Memory files of a person are documents of every project.
         let with_personal = of == Evidence::Documents;
         let within = |project: &Project| Projects::Of { project: project.clone(), with_personal };
@@ -130,27 +128,32 @@ impl Recall {
             Evidence::History if !is_hint => self.vectors.near_exchanges(&query.text, near).await?,
             _ => Arc::default(),
         };
+        let is_counted = is_shown.clone();
         let ask = move |index: &Index| {
             let answer = index.search(&query, || Arc::clone(&near))?;
             let matched = match of {
                 Evidence::History => answer.figures.past_label(),
                 Evidence::Documents => answer.figures.label(),
             };
-            let outside = if is_hint { BTreeMap::new() } else { outside(index, &query, &answer, matched)? };
+            let outside = if is_hint {
+                BTreeMap::new()
+            } else {
+                outside(index, &query, &answer, matched, &is_counted)?
+            };
             Ok((answer, matched, outside))
         };
         let (answer, mut matched, outside) = self.evidence.ask(of, index, ask).await?;
         let Answer { mut hits, mut total, relaxed, figures } = answer;
         if own > 0 {
             let (before, best) = (hits.len(), hits.first().map(|hit| hit.id));
-            hits.retain(|hit| request.reader.as_ref().is_none_or(|reader| !loads(hit, reader)));
+            hits.retain(|hit| is_shown(&hit.agent));
             total -= before - hits.len();
             hits.truncate(request.limit);
             // The label is that of the best hit. If it is left out, it is that of the next one.
             matched = match hits.first() {
                 None => Match::None,
                 Some(next) if request.offset == 0 && Some(next.id) != best => {
-                    MatchFigures { exact: false, coverage: next.coverage, ..figures }.label()
+                    MatchFigures { exact: next.exact, coverage: next.coverage, ..figures }.label()
                 }
                 Some(_) => matched,
             };

@@ -233,25 +233,26 @@ impl Looked {
         let is_first = query.offset == 0;
         let archived =
             if is_first && query.archived == Archived::Without { index.better_archived(query)? } else { 0 };
-        let outside = outside(index, query, &answer, answer.figures.label())?;
+        let outside = outside(index, query, &answer, answer.figures.label(), |_| true)?;
         Ok(Self { answer, archived, outside })
     }
 }
 
 /// The projects with entries that hold more of a query than the best hit of its answer, if this is the first page of one
-/// project and does not match strongly.
+/// project and does not match strongly. `is_shown` is as in [`Index::outside`].
 pub(super) fn outside(
     index: &Index,
     query: &Query,
     answer: &Answer,
     matched: Match,
+    is_shown: impl Fn(&str) -> bool,
 ) -> Result<BTreeMap<Project, usize>, LexicalError> {
     let is_one_project = matches!(query.projects, Projects::Of { .. });
     if query.offset > 0 || !is_one_project || matched == Match::Strong {
         return Ok(BTreeMap::new());
     }
     let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
-    debug_span!("elsewhere").in_scope(|| index.outside(query, best + CLEARLY_MORE))
+    debug_span!("elsewhere").in_scope(|| index.outside(query, best + CLEARLY_MORE, is_shown))
 }
 
 /// The other projects that an answer names.

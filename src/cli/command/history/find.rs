@@ -19,6 +19,8 @@ use cerebro_core::domain::{
 
 /// Exchanges of a session that are asked for at once.
 const PAGE: usize = 50;
+/// Most sessions that `--limit` can name.
+const SESSIONS_MAX: usize = 1_000_000;
 /// Smallest part of an exchange that can be requested, in bytes.
 const PART_BYTES: usize = 256;
 /// Largest file in which a line is looked up, in bytes.
@@ -54,6 +56,9 @@ pub struct ShowArgs {
     /// List sessions of all projects, which is the default
     #[arg(long, conflicts_with = "session")]
     all_projects: bool,
+    /// List at most N, the latest [default: all]
+    #[arg(long, value_name = "N", conflicts_with = "session", value_parser = within(1..=SESSIONS_MAX))]
+    limit: Option<usize>,
 }
 
 /// Show which sessions changed a file, the latest first
@@ -229,7 +234,8 @@ fn nothing_found(status: &Status, args: &SearchArgs, is_hidden: bool) -> &'stati
 
 pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<()> {
     let Some(session) = args.session else {
-        return list(context, args.project.filter(|_| !args.all_projects)).await;
+        let limit = args.limit.unwrap_or(usize::MAX);
+        return list(context, args.project.filter(|_| !args.all_projects), limit).await;
     };
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut exchanges: Vec<Exchange> = Vec::new();
@@ -332,18 +338,19 @@ fn proven(proven: &Proven<Text>) -> Vec<(&'static str, String)> {
     rows.into_iter().map(|(name, what)| (name, what.trim().to_owned())).collect()
 }
 
-async fn list(context: &CommandContext, project: Option<String>) -> Result<()> {
+async fn list(context: &CommandContext, project: Option<String>, limit: usize) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let (mut sessions, mut rows): (Vec<Row>, Vec<Value>) = (Vec::new(), Vec::new());
     let mut raw = loop {
+        let wanted = LISTING_MAX.min(limit - sessions.len());
         let request = Request::new(of::HistorySession).with("project", project.as_deref());
-        let page = daemon.read(request.with("from", sessions.len()).with("limit", LISTING_MAX)).await?;
+        let page = daemon.read(request.with("from", sessions.len()).with("limit", wanted)).await?;
         let raw = page.raw().clone();
         rows.extend(raw["sessions"].as_array().into_iter().flatten().cloned());
         let page = page.into_answer().sessions.unwrap_or_default();
-        let is_last = page.len() < LISTING_MAX;
+        let is_last = page.len() < wanted;
         sessions.extend(page);
-        if is_last {
+        if is_last || sessions.len() >= limit {
             break raw;
         }
     };
@@ -356,6 +363,9 @@ async fn list(context: &CommandContext, project: Option<String>) -> Result<()> {
         None => "no past sessions yet; `cerebro history import` imports them, after asking",
     };
     context.output.table(&Table::of(SESSIONS, &sessions), nothing)?;
+    if sessions.len() >= limit {
+        context.output.note("there may be more; see `--limit`");
+    }
     context.output.notes(&suggestions);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `cerebro history forget`: purges past sessions, so that no import brings them back.
 
 use clap::ArgGroup;
+use jiff::Timestamp;
 
 use super::super::prelude::*;
 use super::super::setup::SetupContext;
@@ -39,6 +40,8 @@ pub struct ForgetArgs {
 }
 
 pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<()> {
+    let now = Timestamp::now();
+    let args = ForgetArgs { since: fixed(args.since, now), before: fixed(args.before, now), ..args };
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let request = |dry_run: bool| {
         Request::new(of::HistoryForget).given(json!({
@@ -83,6 +86,13 @@ pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<()> {
     Ok(())
 }
 
+/// An age as the moment that it means now. It would move on until the person answers, and other sessions would be destroyed
+/// than were counted.
+fn fixed(given: Option<String>, now: Timestamp) -> Option<String> {
+    // The daemon says what is wrong with the others.
+    given.map(|given| text::parse_moment(given.trim(), now, false).map_or(given, |at| at.to_string()))
+}
+
 /// The installed skills that name a memory whose evidence is gone. They are a person's files and stay.
 fn installed_skills(context: &CommandContext, gone: &Forgotten) -> Vec<String> {
     let ids: Vec<&str> = gone.purged.iter().chain(&gone.kept).map(Text::raw).collect();
@@ -122,4 +132,23 @@ fn question(meant: &Forgotten, keeps_out: bool) -> String {
     let nothing = if keeps_out { "what later sessions bring" } else { "names and claims with this text" };
     let parts = if parts.is_empty() { nothing } else { &parts };
     format!("Destroy {parts}? It cannot be undone, and no import brings it back.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_does_not_move_on_while_a_person_thinks() {
+        let now: Timestamp = "2026-11-21T12:00:00.5Z".parse().unwrap();
+        for (given, want) in [
+            ("2h", "2026-11-21T10:00:00.5Z"),
+            ("yesterday", "2026-11-20T00:00:00Z"),
+            ("2026-11-20T10:00:00+02:00", "2026-11-20T08:00:00Z"),
+            ("lately", "lately"),
+        ] {
+            assert_eq!(fixed(Some(given.to_owned()), now).as_deref(), Some(want));
+        }
+        assert_eq!(fixed(None, now), None);
+    }
 }

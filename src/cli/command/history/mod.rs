@@ -3,7 +3,7 @@
 mod find;
 mod forget;
 
-use std::path::Path;
+use std::path::{Component, Path};
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
@@ -410,13 +410,21 @@ fn include_all(context: &CommandContext) -> Result<()> {
 /// A project or a folder as the settings name it. A folder that is given from here (`.`, `../app`, `app/`) would pass for a
 /// project that nobody has.
 fn place(given: &str) -> Result<String> {
-    if given.starts_with('~') {
+    let refused = || {
         let words = format!("`{given}` is neither a project nor the path of a folder");
-        return Err(Error::user(words).hint("give the absolute path, which begins with `/`"));
+        Error::user(words).hint("give the absolute path, which begins with `/`")
+    };
+    if given.starts_with('~') {
+        return Err(refused());
     }
     let begins = |start: &&str| given == start.trim_end_matches('/') || given.starts_with(start);
     let place = if !given.starts_with('/') && (given.ends_with('/') || ["./", "../"].iter().any(begins)) {
-        absolute(Path::new(given))?.display().to_string()
+        let path = absolute(Path::new(given))?;
+        // It stays if the folder is not there, and no session is in such a folder.
+        if path.components().any(|part| part == Component::ParentDir) {
+            return Err(refused());
+        }
+        path.display().to_string()
     } else {
         given.to_owned()
     };
