@@ -171,6 +171,23 @@ impl<'a> SourceProgress<'a> {
             error: error.as_deref().map(clean),
         }
     }
+
+    /// The row of a source in which nothing was said yet, so the prompts of its session may come from elsewhere. If there is no
+    /// record in it, it may be written anew at this moment: then what was stored of it before, and how far, stays.
+    fn silent(&self, cursor: &Cursor, stored: Option<&Source>) -> Source {
+        let row = Source { session: None, ..self.row(Some(cursor), SourceState::Fresh, None) };
+        match stored.filter(|_| self.counts == Counts::default()) {
+            Some(stored) => Source {
+                size: row.size,
+                mtime: row.mtime,
+                inode: row.inode,
+                state: row.state,
+                error: None,
+                ..stored.clone()
+            },
+            None => row,
+        }
+    }
 }
 
 /// Runs work that reads files on a thread of low priority.
@@ -221,10 +238,8 @@ impl Intake {
                 batch.session.id = stem.to_string_lossy().into_owned();
             }
             let is_silent = stored.is_none() && end == Some(0) && batch.exchanges.is_empty();
-            if batch.session.id.is_empty() || is_silent {
-                // Nothing was said yet, so the prompts of its session may come from elsewhere.
-                let row = standing.row(Some(&cursor), SourceState::Fresh, None);
-                self.history.put_source(&Source { session: None, ..row }).await?;
+            if batch.session.id.is_empty() || is_silent || batch.counts == Counts::default() {
+                self.history.put_source(&standing.silent(&cursor, stored.as_ref())).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
                 let project = self.project_of(batch.began_in(), pass).await;
