@@ -217,6 +217,7 @@ impl Intake {
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
         };
+        self.set_apart(&found.path, None);
         let restarted = reading.restarted();
         if restarted {
             before = None;
@@ -401,15 +402,22 @@ impl Intake {
         lock(&self.state.known).as_ref()?.held_elsewhere(found, session)
     }
 
-    /// Stores that a source could not be read.
+    /// Stores that a source could not be read. One in which nothing is understood is not read again until it changes.
     pub(super) async fn note_fault(&self, found: &Found, fault: &Fault) -> Result<(), ServiceError> {
         let words = fault.to_string();
         lock(&self.state.progress).failed(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
-        let mut failed = standing.row(None, SourceState::Failed, Some(words));
+        let mut failed = standing.row(None, SourceState::Failed, Some(words.clone()));
         if let Some(before) = self.history.source(found.agent, &key).await? {
             failed = Source { state: failed.state, error: failed.error, ..before };
+        }
+        if matches!(fault, Fault::Foreign) {
+            (failed.size, failed.mtime, failed.inode) = (found.stat.size, found.stat.mtime, found.stat.inode);
+            self.set_apart(&found.path, Some(words));
+            if let Some(known) = lock(&self.state.known).as_mut() {
+                known.stats.insert(found.path.clone(), found.stat);
+            }
         }
         self.history.put_source(&failed).await
     }
