@@ -332,15 +332,21 @@ impl Intake {
             let rest = left.split_off(left.len().min(BATCH_EXCHANGES));
             let is_last = rest.is_empty();
             let cursor = if is_last { Some(after) } else { before };
+            let ends_at = ends_at.filter(|_| is_last);
+            let mut source = standing.row(cursor, SourceState::Fresh, None);
+            if standing.read_from == ReadFrom::StartAnew && ends_at.is_none() {
+                // If the reading is cut short here, the next one replaces what another version read, too.
+                source.reader = 0;
+            }
             let batch = HistoryBatch {
                 project: project.clone(),
                 session: session.clone(),
                 exchanges: left,
                 withdrawn: if is_last { withdrawn.clone() } else { Vec::new() },
-                ends_at: ends_at.filter(|_| is_last),
+                ends_at,
                 typed: standing.typed,
                 read_from: standing.read_from,
-                source: standing.row(cursor, SourceState::Fresh, None),
+                source,
             };
             let done = self.history.commit_when(batch, self.give_way(pass)).await?;
             lock(&self.state.progress).of(standing.agent).redacted += done.redacted as u64;
@@ -420,5 +426,47 @@ impl Intake {
             }
         }
         self.history.put_source(&failed).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::tests::with_service;
+    use cerebro_transcript::{State, read_to_end};
+
+    #[test]
+    fn a_reading_after_another_version_that_is_cut_short_is_not_taken_for_a_whole_one() {
+        let lines: String = (0..2)
+            .map(|n| {
+                format!("{{\"type\":\"user\",\"uuid\":\"u{n}\",\"message\":{{\"role\":\"user\",\"content\":\"ask {n}\"}}}}\n")
+            })
+            .collect();
+        let batch = read_to_end(lines.as_bytes(), &State::new(Agent::ClaudeCode, "s"));
+        let cursor = Cursor {
+            state: batch.state.clone(),
+            stat: Stat::default(),
+            head: String::new(),
+            edge: String::new(),
+        };
+        let of = SourceProgress::of(Agent::ClaudeCode, "/s.jsonl", batch.counts.clone());
+        let standing = SourceProgress { read_from: ReadFrom::StartAnew, ..of };
+        with_service(async |service| {
+            let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
+            for ends_at in [None, Some(2)] {
+                let (intake, batch) = (&service.intake, batch.clone());
+                let committed = intake.commit_piece(
+                    &standing,
+                    Project::general(),
+                    batch,
+                    (None, &cursor),
+                    ends_at,
+                    &mut pass,
+                );
+                committed.await.unwrap();
+                let source = service.history.source(Agent::ClaudeCode, "/s.jsonl").await.unwrap().unwrap();
+                assert_eq!(source.reader == READER_VERSION, ends_at.is_some());
+            }
+        });
     }
 }
