@@ -1,5 +1,7 @@
 //! What the command line refuses: each error names the value and the next step, and nothing is destroyed unasked.
 
+use std::os::unix::fs::symlink;
+
 use crate::support::{Home, write};
 
 #[test]
@@ -150,6 +152,15 @@ fn a_line_that_cannot_be_looked_up_is_refused_with_the_reason() {
         let stderr = refused(&[place]);
         assert!(stderr.contains(words), "{place}: {stderr}");
     }
+    // Deleted files, too. What a link leads to is where the link is.
+    assert!(refused(&["../other/gone.rs"]).contains("but in `other-"));
+    symlink("../other", home.work().join("linked")).unwrap();
+    symlink("../other/b.rs", home.work().join("c.rs")).unwrap();
+    let whole = |name: &str| home.work().canonicalize().unwrap().join(name).display().to_string();
+    for own in ["linked/b.rs", &whole("linked/b.rs"), &whole("c.rs"), "../work/src/a.rs", "gone.rs"] {
+        home.run(&["history", "blame", own]).success();
+    }
+    home.run(&["history", "blame", "../other/b.rs", "--all-projects"]).success();
     let stderr = refused(&["/dev/zero:1", "--all-projects"]);
     assert!(stderr.contains("it is not a file"), "{stderr}");
     // A name that ends like a line is the file's own, if there is no other.

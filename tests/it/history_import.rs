@@ -210,6 +210,24 @@ fn a_file_that_was_rewritten_is_read_again_and_nothing_is_stored_twice() {
 }
 
 #[test]
+fn an_emptied_file_takes_nothing_away_until_it_is_written_anew() {
+    let home = Home::new();
+    let id = "019a1f2e-7c1d-4a10-8f00-0123456789ab";
+    let path = Claude::new(id, &home.work()).long(20).write(&home);
+    home.take_in();
+    let before = home.past();
+    for begun in ["", "{\"type\":\"us"] {
+        fs::write(&path, begun).unwrap();
+        home.take_in();
+        assert_eq!(home.past(), before, "{begun}");
+    }
+    fs::write(&path, Claude::new(id, &home.work()).long(5).text()).unwrap();
+    home.take_in();
+    assert_eq!(home.past_titles(id).len(), 5);
+    assert_like_a_clean_import(&home);
+}
+
+#[test]
 fn a_renamed_file_is_the_same_session_and_a_deleted_one_stays() {
     let home = Home::new();
     let path = Claude::new("s-1", &home.work()).long(10).write(&home);

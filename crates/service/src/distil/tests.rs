@@ -9,7 +9,8 @@ use crate::*;
 use cerebro_core::distil::{Claim, arrange::Arranged, generation};
 use cerebro_core::domain::{
     Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
-    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Run, Timestamp,
+    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession, Project, Run,
+    Timestamp,
 };
 use cerebro_core::pace::{Budget, Spent};
 use cerebro_core::redact::redact_text;
@@ -239,9 +240,11 @@ fn a_claim_stays_while_its_exchange_goes_on_and_goes_with_the_words_that_it_quot
         assert_eq!(service.history.commit(worded).await.unwrap().replaced, 1);
         assert_eq!(left().await.len(), 3);
 
-        // The source was rewritten. One of the claims still waited.
+        // The source was rewritten, in another folder. One of the claims still waited.
         let other = vec![said(0, "something else"), said(1, "something else")];
-        assert_eq!(service.history.commit(batch("s", other)).await.unwrap().replaced, 2);
+        let elsewhere = Project::parse("elsewhere").unwrap();
+        let other = HistoryBatch { project: elsewhere, ..batch("s", other) };
+        assert_eq!(service.history.commit(other).await.unwrap().replaced, 2);
         let still = left().await;
         assert_eq!((texts(&still), still[0].evidence.len()), (vec!["all of them"], 1));
         assert!(!live(&memories[0]).await && live(&memories[1]).await);

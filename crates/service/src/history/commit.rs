@@ -93,7 +93,7 @@ impl History {
     ) -> Result<HistoryCommitted, ServiceError> {
         let draft = one_at_a_time("preparing a batch of a session", move || Draft::of(batch)).await??;
         quiet.await;
-        let Decided { mut done, source, is_changed, is_retracted } =
+        let Decided { mut done, source, is_changed, retracted_in } =
             self.base.store.transact(|write| Box::pin(draft.decide(write))).await?;
         // Whoever waits for the writer goes on first: that task may be the next on this thread.
         tokio::task::yield_now().await;
@@ -108,10 +108,8 @@ impl History {
         if is_changed {
             self.evidence.changed(Evidence::History);
         }
-        if is_retracted {
-            self.memories
-                .render_again(self.memories.rendered_handbooks(Some(&draft.session.project)).await)
-                .await;
+        if let Some(project) = retracted_in {
+            self.memories.render_again(self.memories.rendered_handbooks(Some(&project)).await).await;
         }
         Ok(done)
     }
@@ -367,8 +365,8 @@ struct Decided {
     source: Option<Source>,
     /// Whether there is something for the index.
     is_changed: bool,
-    /// Whether claims lost evidence, and memories with them.
-    is_retracted: bool,
+    /// The session's project, if claims lost evidence, and memories with them.
+    retracted_in: Option<Project>,
 }
 
 impl Draft {
@@ -390,24 +388,25 @@ impl Draft {
         // A session without exchanges is not stored: in most of these nobody said anything.
         let is_empty = session.exchanges == 0;
         let (is_shorter, source) = (!gone.is_empty(), self.source(&buried));
-        let mut is_retracted = false;
+        let mut retracted_in = None;
         let is_rewritten = done.replaced > 0 && self.read_from != ReadFrom::StartAnew;
         if is_shorter || is_rewritten {
             let lost = Lost { gone: &gone, replaced: if is_rewritten { &put } else { &[] } };
-            is_retracted = retract(write, &session, lost, Why::Missing, |_| false).await?.candidates > 0;
+            let retracted = retract(write, &session, lost, Why::Missing, |_| false).await?;
+            retracted_in = (retracted.candidates > 0).then(|| session.project.clone());
         }
         if is_shorter {
             write.forget_history(&session, before, gone, Vec::new());
         }
         if is_same || is_empty {
-            return Ok(Decided { done, source: Some(source), is_changed: is_shorter, is_retracted });
+            return Ok(Decided { done, source: Some(source), is_changed: is_shorter, retracted_in });
         }
         if known.is_some_and(|known| known.project != session.project) {
             // The index finds its earlier exchanges in the other project, too.
             write.merge_past_session(&PastSession { exchanges: before, ..session.clone() });
         }
         write.import_history(&session, before, put, withdrawn, &source);
-        Ok(Decided { done, source: None, is_changed: true, is_retracted })
+        Ok(Decided { done, source: None, is_changed: true, retracted_in })
     }
 }
 

@@ -9,6 +9,7 @@ use super::Intake;
 use super::{
     folders::Form,
     reading::{Fault, Reading},
+    state::FAULTS_MAX,
     take::{Trouble, blocking},
     walk::{Found, Stat},
 };
@@ -102,8 +103,8 @@ impl Intake {
         Ok(ids.iter().filter(|id| buried.contains(&tombstone(id))).map(|id| (*id).to_owned()).collect())
     }
 
-    /// Keeps what is said of a file that has more of a session than was imported, for as long as the file is there.
-    fn set_apart(&self, path: &Path, words: Option<String>) {
+    /// Keeps what is said of a file that is not read, until it changes or is gone.
+    pub(super) fn set_apart(&self, path: &Path, words: Option<String>) {
         if let Some(known) = lock(&self.state.known).as_mut() {
             match &words {
                 Some(words) => known.apart.insert(path.to_path_buf(), words.clone()),
@@ -117,13 +118,22 @@ impl Intake {
         }
     }
 
-    /// Names the files that have more of a session than was imported.
+    /// Names the files that are not read until they change.
     pub(super) fn name_apart(&self) {
-        let apart = lock(&self.state.known).as_ref().map(|known| known.apart.clone()).unwrap_or_default();
+        let apart: Vec<(PathBuf, String)> = {
+            let known = lock(&self.state.known);
+            let all = known.iter().flat_map(|known| &known.apart).take(FAULTS_MAX);
+            all.map(|(path, words)| (path.clone(), words.clone())).collect()
+        };
         let mut progress = lock(&self.state.progress);
         for (path, words) in &apart {
             progress.failed(path, words);
         }
+    }
+
+    /// Whether something is said of a file that is not read until it changes.
+    pub(super) fn is_apart(&self, path: &Path) -> bool {
+        lock(&self.state.known).as_ref().is_some_and(|known| known.apart.contains_key(path))
     }
 }
 

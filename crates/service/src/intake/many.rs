@@ -173,6 +173,7 @@ impl Intake {
             if is_foreign && is_settled { Err(Fault::Foreign) } else { Ok((read, is_foreign)) }
         });
         let (TypedPrompts { prompts, counts, .. }, is_half_written) = read.await??;
+        self.set_apart(&found.path, None);
         let mut left = Remainder { for_later: is_half_written, ..Remainder::default() };
         for (id, prompts) in by_session(prompts).into_iter().rev() {
             let key = key_of(&found.path, &id);

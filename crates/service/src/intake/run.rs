@@ -14,6 +14,7 @@ use super::Intake;
 use super::{
     apart::IN_ANOTHER,
     folders::{Form, TranscriptFolder, agents},
+    reading::FOREIGN,
     state::{DEBOUNCE, HistoryOptions, ImportRequest, Known, Wanted},
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
@@ -252,8 +253,9 @@ impl Intake {
         pass.reading.pop();
         match taken.unwrap_or_else(|_| Err(ServiceError::BrokeOff { work: "reading a source" }.into())) {
             Ok(taken) => {
-                lock(&self.state.progress).recovered(&found.path);
-                self.name_apart();
+                if !self.is_apart(&found.path) {
+                    lock(&self.state.progress).recovered(&found.path);
+                }
                 if let (Taken::Done(stat), Some(known)) = (taken, lock(&self.state.known).as_mut()) {
                     known.stats.insert(found.path, stat);
                 }
@@ -321,10 +323,10 @@ impl Intake {
                         known.holders.insert(id, holder);
                     }
                 }
-                if let Some(words) =
-                    source.error.as_ref().filter(|words| is_excluded && **words != *IN_ANOTHER)
-                {
-                    known.apart.insert(path.clone(), words.to_string());
+                let is_apart =
+                    |words: &&str| if is_excluded { *words != IN_ANOTHER } else { *words == FOREIGN };
+                if let Some(words) = source.error.as_deref().filter(is_apart) {
+                    known.apart.insert(path.clone(), words.to_owned());
                 }
                 // Excluded sessions may be wanted now; a shorter recording of a session is not.
                 let may_be_wanted = is_excluded && source.error.is_none();
@@ -435,6 +437,42 @@ mod tests {
             service.intake.serve().await.unwrap();
             assert_eq!(service.history.counts().await.unwrap().exchanges, 1);
             assert!(service.intake.progress().faults.is_empty());
+        });
+    }
+
+    #[test]
+    fn a_file_in_which_nothing_is_understood_is_named_and_not_read_until_it_changes() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("s.jsonl");
+        std::fs::write(&path, "no record").unwrap();
+        let file = std::fs::File::options().append(true).open(&path).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+        let found = || {
+            let stat = Stat::from(&std::fs::metadata(&path).unwrap());
+            let (agent, form, session) = (Agent::ClaudeCode, Form::Lines, String::new());
+            Found { agent, form, path: path.clone(), session, stat }
+        };
+        with_service(Settings::default(), Timestamp::now, async |service| {
+            let intake = &service.intake;
+            let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
+            intake.load_known().await.unwrap();
+            intake.read_one(found(), &mut pass).await.unwrap();
+            assert_eq!(intake.progress().faults.len(), 1);
+            for is_next_daemon in [false, true] {
+                if is_next_daemon {
+                    *lock(&intake.state.known) = None;
+                    intake.load_known().await.unwrap();
+                }
+                let known = lock(&intake.state.known);
+                let known = known.as_ref().unwrap();
+                assert_eq!(known.stats.get(&path), Some(&found().stat));
+                assert_eq!(known.apart.get(&path).map(String::as_str), Some(FOREIGN));
+            }
+            std::fs::write(&path, exchange("s", 0, 1)).unwrap();
+            intake.read_one(found(), &mut pass).await.unwrap();
+            assert!(intake.progress().faults.is_empty());
+            assert!(lock(&intake.state.known).as_ref().unwrap().apart.is_empty());
+            assert_eq!(service.history.counts().await.unwrap().exchanges, 1);
         });
     }
 

@@ -174,7 +174,8 @@ pub(super) struct Known {
     pub stats: HashMap<PathBuf, Stat>,
     /// The files that the sessions were read from, with their sizes.
     pub holders: HashMap<(Agent, String), (PathBuf, u64)>,
-    /// Files that have more of a session than was imported, because another file of it is longer; with the words on each.
+    /// Files that are not read until they change, with the words on each: one has more of a session than was imported, because
+    /// another file of it is longer, or nothing in it is understood.
     pub apart: BTreeMap<PathBuf, String>,
 }
 

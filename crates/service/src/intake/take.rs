@@ -177,6 +177,23 @@ impl<'a> SourceProgress<'a> {
             error: error.as_deref().map(clean),
         }
     }
+
+    /// The row of a source in which nothing was said yet, so the prompts of its session may come from elsewhere. If there is no
+    /// record in it, it may be written anew at this moment: then what was stored of it before, and how far, stays.
+    fn silent(&self, cursor: &Cursor, stored: Option<&Source>) -> Source {
+        let row = Source { session: None, ..self.row(Some(cursor), SourceState::Fresh, None) };
+        match stored.filter(|_| self.counts == Counts::default()) {
+            Some(stored) => Source {
+                size: row.size,
+                mtime: row.mtime,
+                inode: row.inode,
+                state: row.state,
+                error: None,
+                ..stored.clone()
+            },
+            None => row,
+        }
+    }
 }
 
 /// Runs work that reads files on a thread of low priority.
@@ -206,6 +223,7 @@ impl Intake {
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
         };
+        self.set_apart(&found.path, None);
         let restarted = reading.restarted();
         if restarted {
             before = None;
@@ -227,10 +245,8 @@ impl Intake {
                 batch.session.id = stem.to_string_lossy().into_owned();
             }
             let is_silent = stored.is_none() && end == Some(0) && batch.exchanges.is_empty();
-            if batch.session.id.is_empty() || is_silent {
-                // Nothing was said yet, so the prompts of its session may come from elsewhere.
-                let row = standing.row(Some(&cursor), SourceState::Fresh, None);
-                self.history.put_source(&Source { session: None, ..row }).await?;
+            if batch.session.id.is_empty() || is_silent || batch.counts == Counts::default() {
+                self.history.put_source(&standing.silent(&cursor, stored.as_ref())).await?;
             } else {
                 self.place_in_folder(found, &mut batch, pass).await;
                 let project = self.project_of(batch.began_in(), pass).await;
@@ -325,15 +341,21 @@ impl Intake {
             let is_last = rest.is_empty();
             let cursor = if is_last { Some(after) } else { before };
             let count = left.len();
+            let ends_at = ends_at.filter(|_| is_last);
+            let mut source = standing.row(cursor, SourceState::Fresh, None);
+            if standing.read_from == ReadFrom::StartAnew && ends_at.is_none() {
+                // If the reading is cut short here, the next one replaces what another version read, too.
+                source.reader = 0;
+            }
             let batch = HistoryBatch {
                 project: project.clone(),
                 session: session.clone(),
                 exchanges: left,
                 withdrawn: if is_last { withdrawn.clone() } else { Vec::new() },
-                ends_at: ends_at.filter(|_| is_last),
+                ends_at,
                 typed: standing.typed,
                 read_from: standing.read_from,
-                source: standing.row(cursor, SourceState::Fresh, None),
+                source,
             };
             let done = self.history.commit_when(batch, self.give_way(pass, count)).await?;
             lock(&self.state.progress).of(standing.agent).redacted += done.redacted as u64;
@@ -395,16 +417,65 @@ impl Intake {
         lock(&self.state.known).as_ref()?.held_elsewhere(found, session)
     }
 
-    /// Stores that a source could not be read.
+    /// Stores that a source could not be read. One in which nothing is understood is not read again until it changes.
     pub(super) async fn note_fault(&self, found: &Found, fault: &Fault) -> Result<(), ServiceError> {
         let words = fault.to_string();
         lock(&self.state.progress).failed(&found.path, &words);
         let key = found.path.to_string_lossy().into_owned();
         let standing = SourceProgress::of(found.agent, &key, Counts::default());
-        let mut failed = standing.row(None, SourceState::Failed, Some(words));
+        let mut failed = standing.row(None, SourceState::Failed, Some(words.clone()));
         if let Some(before) = self.history.source(found.agent, &key).await? {
             failed = Source { state: failed.state, error: failed.error, ..before };
         }
+        if matches!(fault, Fault::Foreign) {
+            (failed.size, failed.mtime, failed.inode) = (found.stat.size, found.stat.mtime, found.stat.inode);
+            self.set_apart(&found.path, Some(words));
+            if let Some(known) = lock(&self.state.known).as_mut() {
+                known.stats.insert(found.path.clone(), found.stat);
+            }
+        }
         self.history.put_source(&failed).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::tests::with_service;
+    use cerebro_transcript::{State, read_to_end};
+
+    #[test]
+    fn a_reading_after_another_version_that_is_cut_short_is_not_taken_for_a_whole_one() {
+        let lines: String = (0..2)
+            .map(|n| {
+                format!("{{\"type\":\"user\",\"uuid\":\"u{n}\",\"message\":{{\"role\":\"user\",\"content\":\"ask {n}\"}}}}\n")
+            })
+            .collect();
+        let batch = read_to_end(lines.as_bytes(), &State::new(Agent::ClaudeCode, "s"));
+        let cursor = Cursor {
+            state: batch.state.clone(),
+            stat: Stat::default(),
+            head: String::new(),
+            edge: String::new(),
+        };
+        let of = SourceProgress::of(Agent::ClaudeCode, "/s.jsonl", batch.counts.clone());
+        let standing = SourceProgress { read_from: ReadFrom::StartAnew, ..of };
+        with_service(async |service| {
+            let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
+            for ends_at in [None, Some(2)] {
+                let (intake, batch) = (&service.intake, batch.clone());
+                let committed = intake.commit_piece(
+                    &standing,
+                    Project::general(),
+                    batch,
+                    (None, &cursor),
+                    ends_at,
+                    &mut pass,
+                );
+                committed.await.unwrap();
+                let source = service.history.source(Agent::ClaudeCode, "/s.jsonl").await.unwrap().unwrap();
+                assert_eq!(source.reader == READER_VERSION, ends_at.is_some());
+            }
+        });
     }
 }

@@ -286,8 +286,8 @@ impl<'a> History<'a> {
     /// The statistics of history.
     pub async fn counts(self) -> Result<HistoryCounts, StoreError> {
         let mut results = self.0.engine()?.run(statement::HISTORY_COUNTS, Variables::new()).await?;
-        let mut counts = HistoryCounts::default();
-        counts.forgotten = one(take("history_tombstone", &mut results, 0)?).unwrap_or_default();
+        let forgotten = one(take("history_tombstone", &mut results, 0)?).unwrap_or_default();
+        let mut counts = HistoryCounts { forgotten, ..HistoryCounts::default() };
         for row in take::<RawRow>("source", &mut results, 1)? {
             let mut row = row.columns("source")?;
             let count = counts.by_agent.entry(columns::take("source", &mut row, "agent")?).or_default();

@@ -1,6 +1,6 @@
 //! Looking into past sessions: `search`, `show`, `files`, `blame`, `how` and `fix`.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use super::super::marks::{print_marks, repeating};
 use super::super::prelude::*;
@@ -10,6 +10,7 @@ use crate::answer::{
     history::{Distilled, Exchange, Fact, Facts, Row, Status, Whole},
     observation::Observation,
 };
+use crate::daemon::hello::{Hello, Role};
 use crate::home::user_home;
 use crate::{platform, project_dir};
 use cerebro_core::domain::{
@@ -428,15 +429,20 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<()> {
     context.output.table(&Table::of(FILES, &answer.facts), "no past session changed it")
 }
 
-/// The project of a file that is here, but neither below the working folder nor in its project.
+/// The project of the folder that a file is in, or was. `None` if that is below the working folder, or if the daemon looks
+/// into that project anyway. A link is where its name is, wherever it leads.
 async fn project_elsewhere(file: &Path) -> Option<Project> {
-    let (here, file) = (Path::new(".").canonicalize().ok()?, file.canonicalize().ok()?);
-    if file.starts_with(&here) {
+    // The system names the working folder without links.
+    let here = std::env::current_dir().ok()?;
+    let whole = here.join(file);
+    let goes_up = file.components().any(|part| part == Component::ParentDir);
+    let folder = whole.parent()?.canonicalize().ok()?;
+    if whole.starts_with(&here) && !goes_up || folder.starts_with(&here) {
         return None;
     }
-    let look = |folder: &Path| project_dir::look(folder.to_owned(), user_home(), project_dir::LOOK_MAX);
-    let theirs = look(file.parent()?).await?;
-    (look(&here).await? != theirs).then_some(theirs)
+    let theirs = project_dir::look(folder, user_home(), project_dir::LOOK_MAX).await?;
+    let asked = Hello::of_this_process(Role::Operator).located().await.folder_project?;
+    (asked != theirs.as_str()).then_some(theirs)
 }
 
 /// A file and, behind a colon, the number of a line. A file's own name may contain a colon, too, even with a number.

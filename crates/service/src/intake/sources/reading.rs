@@ -37,6 +37,9 @@ const EDGE_BYTES: u64 = 4 << 10;
 /// A file that was not written to for this long counts as finished: what is half-written at its end is not waited for.
 const SETTLED_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
+/// What is said of [`Fault::Foreign`].
+pub const FOREIGN: &str = "nothing in it could be understood";
+
 /// The cursor: how far a file was read, and its state then. The store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
@@ -76,7 +79,7 @@ pub enum Fault {
     #[error("{0}")]
     Unknown(String),
     /// It has a name as the agent gives it, but not what the agent writes.
-    #[error("nothing in it could be understood")]
+    #[error("{FOREIGN}")]
     Foreign,
 }
 
