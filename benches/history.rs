@@ -37,7 +37,7 @@ const FILES: usize = 10_000;
 const TAIL_BYTES: usize = 100_000;
 /// Calls of each kind that are timed during imports, so that the p99 is not the worst one.
 const CALLS: usize = 300;
-/// Calls of each kind that are timed before each import.
+/// Calls of each kind that warm a daemon up, and most that are timed before each import.
 const CALLS_BEFORE: usize = 60;
 /// How many calls of each kind there are between looks whether the import is still under way.
 const CALLS_BETWEEN_LOOKS: usize = 10;
@@ -449,7 +449,7 @@ fn pace(
     Ok(times)
 }
 
-/// The times of calls before imports of the data, and while these are under way: in as many homes as it takes.
+/// The times of as many calls before imports of the data as while these are under way: in as many homes as it takes.
 fn beside_imports(data: &Path, pause: Duration) -> Result<[Times; 2]> {
     let mut all: [Times; 2] = Default::default();
     for _ in 0..HOMES_MAX {
@@ -459,14 +459,15 @@ fn beside_imports(data: &Path, pause: Duration) -> Result<[Times; 2]> {
         enable(&home)?;
         let operator = Operator::connect(home.path())?;
         pace(&mut client, Duration::ZERO, CALLS_BEFORE, || Ok(true))?;
-        let before = pace(&mut client, pause, CALLS_BEFORE, || Ok(true))?;
+        let [missing_before, missing] = [0, 1].map(|part| CALLS - all[part][0].len());
+        let share = if pause.is_zero() { missing_before } else { missing_before.min(CALLS_BEFORE) };
+        let before = pace(&mut client, pause, share, || Ok(true))?;
         import(&operator)?;
-        let missing = CALLS - all[1][0].len();
         let during = pace(&mut client, pause, missing, || Ok(status(&operator)?["state"] == "reading"))?;
         for (all, more) in all.iter_mut().flatten().zip(before.into_iter().chain(during)) {
             all.extend(more);
         }
-        if all[1][0].len() >= CALLS {
+        if all.iter().all(|times| times[0].len() >= CALLS) {
             break;
         }
     }
