@@ -28,8 +28,18 @@ use cerebro_transcript::{
 const TURNS: usize = 1_000;
 /// Most forks of some sessions that are read again.
 const FORKS_MAX: usize = 1_000;
-/// The time of the last change in the row of a source that is to be read again although its file is as it was.
+/// The time of the last change in the row of a doubted source.
 const DOUBTED: i64 = 0;
+
+/// The row of a source that is to be read from its beginning, even if its file is as it was.
+pub(super) fn doubted(source: Source) -> Source {
+    Source { mtime: DOUBTED, ..source }
+}
+
+/// See [`doubted`].
+pub(super) fn is_doubted(source: &Source) -> bool {
+    source.mtime == DOUBTED
+}
 
 /// What a session that is read from its beginning has in common with others.
 #[derive(Debug, Default)]
@@ -232,7 +242,7 @@ impl Intake {
         };
         let (Some(before), Ok(own)) = (former, SessionId::parse(session)) else { return Ok(false) };
         let was_undecided = before.session.is_some() && before.cursor.is_none();
-        let mtime = if before.mtime == DOUBTED { now.mtime } else { before.mtime };
+        let mtime = if is_doubted(&before) { now.mtime } else { before.mtime };
         if now == (Stat { size: before.size, mtime, inode: before.inode }) {
             return Ok(was_undecided);
         }
@@ -247,11 +257,11 @@ impl Intake {
         Ok(false)
     }
 
-    /// Has a session read from its beginning by the next scan.
+    /// Has a session read again by the next scan.
     async fn read_again(&self, agent: Agent, session: &SessionId) -> Result<(), ServiceError> {
         let Some((path, source)) = self.source_of(agent, session.as_str()).await? else { return Ok(()) };
-        if source.mtime != DOUBTED {
-            self.history.put_source(&Source { cursor: None, mtime: DOUBTED, ..source }).await?;
+        if !is_doubted(&source) {
+            self.history.put_source(&doubted(source)).await?;
         }
         if let Some(known) = lock(&self.state.known).as_mut() {
             known.stats.insert(path, Stat::default());

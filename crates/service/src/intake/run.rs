@@ -14,6 +14,7 @@ use super::Intake;
 use super::{
     apart::IN_ANOTHER,
     folders::{Form, TranscriptFolder, agents},
+    forks::is_doubted,
     reading::FOREIGN,
     state::{DEBOUNCE, HistoryOptions, ImportRequest, Known, Wanted},
     take::{Pass, Taken, Trouble},
@@ -312,6 +313,7 @@ impl Intake {
             for source in self.history.sources(agent).await? {
                 let path = PathBuf::from(source.key.as_str());
                 let is_excluded = source.state == SourceState::Excluded;
+                let is_doubted = is_doubted(&source);
                 if let Some(session) = source.session.filter(|_| !is_excluded) {
                     let is_part = source.key.ends_with(&format!("#{session}"));
                     let is_gone = source.state == SourceState::Gone;
@@ -332,7 +334,9 @@ impl Intake {
                 let may_be_wanted = is_excluded && source.error.is_none();
                 // A later version of the reader understands more of it.
                 let is_outdated = source.reader != READER_VERSION;
-                if !may_be_wanted && !is_outdated && source.state != SourceState::Gone {
+                let is_as_read = !may_be_wanted && !is_outdated && source.state != SourceState::Gone;
+                // What is doubted is read again, however old it is.
+                if is_as_read || is_doubted {
                     let stat = Stat { size: source.size, mtime: source.mtime, inode: source.inode };
                     known.stats.insert(path, stat);
                 }
