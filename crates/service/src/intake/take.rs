@@ -2,7 +2,7 @@
 //! committed.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -33,6 +33,9 @@ pub(super) const BATCH_EXCHANGES: usize = 40;
 pub(super) const SHORT_BATCH_EXCHANGES: usize = 8;
 /// How long nobody has called when a transaction may have its full length.
 const CALM: Duration = Duration::from_secs(2);
+/// Longest file that is read from its beginning again when a hook names it; a scan reads longer ones. Reading takes a second for
+/// each 100 MB, and hooks may name a file every second.
+const AGAIN_BYTES_MAX: u64 = 32 << 20;
 /// Most sources with unknown or malformed records whose counts are remembered.
 const COUNTED_MAX: usize = 10_000;
 /// Most folders whose projects are cached.
@@ -70,7 +73,7 @@ impl From<ServiceError> for Trouble {
 pub(super) enum Taken {
     /// There is nothing to do until it changes.
     Done(Stat),
-    /// It was not asked for this time.
+    /// It was not asked for this time, or waits for the next scan.
     Skipped,
 }
 
@@ -100,6 +103,10 @@ pub(super) struct Pass {
     pub(super) folders_known: bool,
     /// The file that is being read, and those between whose pieces it is read.
     pub(super) reading: Vec<PathBuf>,
+    /// Whether hooks named its files: what takes long is left to the next scan.
+    pub(super) is_named: bool,
+    /// Files that are doubted since they were read.
+    pub(super) doubted: BTreeSet<PathBuf>,
     /// How many bytes may be taken in without regard to callers.
     pub(super) free: u64,
 }
@@ -253,6 +260,10 @@ impl Intake {
         let key = found.path.to_string_lossy().into_owned();
         let stored = self.history.source(found.agent, &key).await?;
         let before = stored.as_ref().and_then(cursor_of);
+        let is_again = before.is_none() && stored.as_ref().is_some_and(|stored| stored.session.is_some());
+        if pass.is_named && is_again && found.stat.size > AGAIN_BYTES_MAX {
+            return Ok(Taken::Skipped);
+        }
         let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
@@ -315,10 +326,12 @@ impl Intake {
         file.standing.is_undecided = self.drop_copies(&mut batch, &mut file.copying, whole).await?;
         if is_last && file.standing.read_from != ReadFrom::Cursor {
             let (session, stored) = (&batch.session.id, file.stored.as_ref());
-            file.standing.is_undecided |= self.doubt_forks(found.agent, session, stored, cursor.stat).await?;
+            file.standing.is_undecided |=
+                self.doubt_forks(found.agent, session, stored, cursor.stat, pass).await?;
         }
         file.former = file.former.take().or(self.other_holder(found, &batch.session.id));
         self.note_holder(found, file.standing.key, &batch.session.id);
+        self.note_undecided(found.agent, &batch.session.id, file.standing.is_undecided);
         let reading = work::Reading::of(&batch, file.before.as_ref().map(|before| &before.state));
         let (from, ends_at) = (file.before.as_ref(), file.end.filter(|_| is_last));
         self.commit_piece(&file.standing, project, batch, (from, &cursor), ends_at, pass).await?;
@@ -548,6 +561,27 @@ mod tests {
             let again = row(&service, &found).await;
             assert_eq!((again.reader, again.mtime), (read.reader, read.mtime));
             assert!(again.cursor.is_some(), "it is as decided as it was");
+        });
+    }
+
+    #[test]
+    fn a_long_file_is_not_read_again_whenever_a_hook_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, transcript()).unwrap();
+        let found = found(&path);
+        let long = Found { stat: Stat { size: AGAIN_BYTES_MAX + 1, ..found.stat }, ..found.clone() };
+        let named = || Pass { is_named: true, ..pass() };
+        with_service(async |service| {
+            let take = async |found: &Found, mut pass: Pass| {
+                service.intake.take_file(found, &mut pass).await.unwrap()
+            };
+            assert_eq!(take(&found, named()).await, Taken::Done(found.stat));
+            let read = row(&service, &found).await;
+            assert_eq!(take(&long, named()).await, Taken::Done(long.stat), "where it was");
+            service.history.put_source(&Source { cursor: None, ..read }).await.unwrap();
+            assert_eq!(take(&long, named()).await, Taken::Skipped);
+            assert_eq!(take(&long, pass()).await, Taken::Done(found.stat));
         });
     }
 }
