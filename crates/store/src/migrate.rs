@@ -63,6 +63,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "work_event_free",
         text: include_str!("../../../schema/0030_work_event_free.surql"),
     },
+    Migration {
+        version: 31,
+        name: "past_session_parent",
+        text: include_str!("../../../schema/0031_past_session_parent.surql"),
+    },
 ];
 
 /// How many migrations a new store gets in its first transaction. The next one removes indexes that these define, which the

@@ -3,7 +3,8 @@
 //!
 //! What a session says next can decide it anew, as long as the session has no whole exchange of its own. Such a session is
 //! *undecided*: its source is stored without a cursor, so it is read from its beginning when it has grown, and compared again.
-//! It finds the sessions that own some of its turns. Its copies own none, so they are read again after it.
+//! It finds the sessions that own some of its turns. Its copies own none, so their sources are *doubted*: they are read again by
+//! the scan that reads it, or by the next one if a hook named it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +14,7 @@ use std::{
 use super::Intake;
 use super::{
     reading::{Fault, Reading},
-    take::{Trouble, blocking},
+    take::{Pass, Trouble, blocking},
     walk::{Found, Stat},
 };
 use crate::{ServiceError, lock};
@@ -28,8 +29,23 @@ use cerebro_transcript::{
 const TURNS: usize = 1_000;
 /// Most forks of some sessions that are read again.
 const FORKS_MAX: usize = 1_000;
-/// The time of the last change in the row of a source that is to be read again although its file is as it was.
+/// The time of the last change in the row of a doubted source.
 const DOUBTED: i64 = 0;
+
+/// Whether a source is read from its beginning when its file has grown.
+pub(super) fn is_undecided(source: &Source) -> bool {
+    source.session.is_some() && source.cursor.is_none()
+}
+
+/// The row of a source that is to be read from its beginning, even if its file is as it was.
+pub(super) fn doubted(source: Source) -> Source {
+    Source { mtime: DOUBTED, ..source }
+}
+
+/// See [`doubted`].
+pub(super) fn is_doubted(source: &Source) -> bool {
+    source.mtime == DOUBTED
+}
 
 /// What a session that is read from its beginning has in common with others.
 #[derive(Debug, Default)]
@@ -214,9 +230,9 @@ impl Intake {
         Ok(())
     }
 
-    /// Has the forks of a session read again, if its file has changed since an earlier reading: one of them may be the original
-    /// now. `stored` is the source as it was then; a file that was renamed has none. Returns whether the session stays
-    /// undecided, because it was and nothing has changed.
+    /// Has the forks of a session read again by a scan, this one or the next, if its file has changed since an earlier reading:
+    /// one of them may be the original now. `stored` is the source as it was then; a file that was renamed has none. Returns
+    /// whether the session stays undecided, because it was and nothing has changed.
     ///
     /// A fork with nothing of its own is not stored, so nothing says whose fork it is; but its original is undecided.
     pub(super) async fn doubt_forks(
@@ -225,14 +241,15 @@ impl Intake {
         session: &str,
         stored: Option<&Source>,
         now: Stat,
+        pass: &mut Pass,
     ) -> Result<bool, Trouble> {
         let former = match stored {
             Some(stored) => Some(stored.clone()),
             None => self.source_of(agent, session).await?.map(|(_, source)| source),
         };
         let (Some(before), Ok(own)) = (former, SessionId::parse(session)) else { return Ok(false) };
-        let was_undecided = before.session.is_some() && before.cursor.is_none();
-        let mtime = if before.mtime == DOUBTED { now.mtime } else { before.mtime };
+        let was_undecided = is_undecided(&before);
+        let mtime = if is_doubted(&before) { now.mtime } else { before.mtime };
         if now == (Stat { size: before.size, mtime, inode: before.inode }) {
             return Ok(was_undecided);
         }
@@ -242,22 +259,18 @@ impl Intake {
         }
         forks.remove(&own);
         for fork in forks {
-            self.read_again(agent, &fork).await?;
+            let source = self.source_of(agent, fork.as_str()).await?;
+            let is_there = |(_, source): &(PathBuf, Source)| source.state != SourceState::Gone;
+            let Some((path, source)) = source.filter(is_there) else { continue };
+            if !is_doubted(&source) {
+                self.history.put_source(&doubted(source)).await?;
+            }
+            if let Some(known) = lock(&self.state.known).as_mut() {
+                known.stats.insert(path.clone(), Stat::default());
+            }
+            pass.doubted.insert(path);
         }
         Ok(false)
-    }
-
-    /// Has a session read from its beginning by the next scan.
-    async fn read_again(&self, agent: Agent, session: &SessionId) -> Result<(), ServiceError> {
-        let Some((path, source)) = self.source_of(agent, session.as_str()).await? else { return Ok(()) };
-        if source.mtime != DOUBTED {
-            self.history.put_source(&Source { cursor: None, mtime: DOUBTED, ..source }).await?;
-        }
-        if let Some(known) = lock(&self.state.known).as_mut() {
-            known.stats.insert(path, Stat::default());
-        }
-        lock(&self.state.wanted).scan = true;
-        Ok(())
     }
 
     /// The forks of a session, and theirs.
@@ -275,9 +288,11 @@ impl Intake {
 
     /// The undecided sessions of which nothing is stored, because they have nothing of their own.
     async fn without_exchanges(&self, agent: Agent) -> Result<BTreeSet<SessionId>, ServiceError> {
-        let is_undecided = |source: &Source| source.cursor.is_none() && source.state == SourceState::Fresh;
-        let sources = self.history.sources(agent).await?.into_iter().filter(is_undecided);
-        let mut sessions: BTreeSet<SessionId> = sources.filter_map(|source| source.session).collect();
+        let mut sessions: BTreeSet<SessionId> = {
+            let known = lock(&self.state.known);
+            let undecided = known.iter().flat_map(|known| &known.undecided);
+            undecided.filter(|(of, _)| *of == agent).map(|(_, session)| session.clone()).collect()
+        };
         let ids: Vec<SessionId> = sessions.iter().cloned().collect();
         for stored in self.base.store.past_sessions().by_ids(&ids).await? {
             sessions.remove(&stored.id);
@@ -285,8 +300,20 @@ impl Intake {
         Ok(sessions)
     }
 
+    /// Notes whether a session is undecided.
+    pub(super) fn note_undecided(&self, agent: Agent, session: &str, is_undecided: bool) {
+        let (mut known, id) = (lock(&self.state.known), SessionId::parse(session));
+        let (Some(known), Ok(id)) = (known.as_mut(), id) else { return };
+        if is_undecided {
+            known.undecided.insert((agent, id));
+        } else {
+            known.undecided.remove(&(agent, id));
+        }
+    }
+
     /// Has a session read from its beginning when its file has changed.
     async fn leave_undecided(&self, agent: Agent, session: &SessionId) -> Result<(), ServiceError> {
+        self.note_undecided(agent, session.as_str(), true);
         match self.source_of(agent, session.as_str()).await? {
             Some((_, source)) if source.cursor.is_some() => {
                 self.history.put_source(&Source { cursor: None, ..source }).await

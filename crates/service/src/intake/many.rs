@@ -13,7 +13,7 @@ use super::{
     take::{Pass, SourceProgress, Taken, Trouble, Want, blocking},
     walk::{Found, key_of},
 };
-use crate::{ServiceError, agent_slug, history::ReadFrom, lock, work};
+use crate::{ServiceError, agent_slug, lock, work};
 use cerebro_core::domain::{Source, SourceState, Timestamp};
 use cerebro_transcript::{
     Agent, Batch, Counts, Exchange, READER_VERSION, Session, State,
@@ -47,18 +47,19 @@ impl Intake {
             Ok::<_, Fault>((database, heads))
         })
         .await??;
-        let watermarks = self.watermarks(found).await?;
+        let rows = self.rows_of(found).await?;
         // Some of its sessions may have files of their own.
         lock(&self.state.wanted).scan |= left.for_later && heads.is_empty();
         for head in heads {
             let key = key_of(&found.path, &head.id);
-            let watermark = watermarks.get(&Source::id_of(agent_slug(found.agent), &key));
-            if watermark.is_some_and(|watermark| watermark.as_deref() == Some(&head.watermark)) {
+            let stored = rows.get(&Source::id_of(agent_slug(found.agent), &key));
+            let is_read = |stored: &Source| {
+                stored.reader == READER_VERSION && stored.edge.as_ref() == Some(&head.watermark)
+            };
+            if stored.is_some_and(is_read) {
                 continue;
             }
-            let is_anew = watermark.is_some_and(Option::is_none);
-            let read_from = if is_anew { ReadFrom::StartAnew } else { ReadFrom::Start };
-            let is_too_old = watermark.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
+            let is_too_old = stored.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
             // If the head does not have the folder, the session has it.
             let is_placed = found.agent != Agent::Cursor;
             if is_too_old
@@ -80,7 +81,7 @@ impl Intake {
                         && !self.is_wanted(found, batch.session.cwd.clone(), pass, &mut left).await => {}
                 Ok(batch) => {
                     self.note_holder(found, &key, &head.id);
-                    self.take_rows(found, &key, &head, batch, read_from, pass).await?;
+                    self.take_rows(found, (&key, stored), &head, batch, pass).await?;
                     lock(&self.state.progress).recovered(&at);
                 }
                 Err(fault) => {
@@ -92,18 +93,16 @@ impl Intake {
         self.done_with(found, &left, Counts::default()).await
     }
 
-    /// The watermarks of the sessions that were read, by the ids of their sources; `None` if another version of the reader read
-    /// the session.
-    async fn watermarks(&self, found: &Found) -> Result<HashMap<String, Option<String>>, ServiceError> {
-        let sources: Vec<Source> = match found.only() {
+    /// The rows of the sessions of a database, and of other sources of its agent, by their ids.
+    async fn rows_of(&self, found: &Found) -> Result<HashMap<String, Source>, ServiceError> {
+        let rows: Vec<Source> = match found.only() {
             Some(id) => {
                 let source = self.history.source(found.agent, &key_of(&found.path, id)).await?;
                 source.into_iter().collect()
             }
             None => self.history.sources(found.agent).await?,
         };
-        let watermark = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
-        Ok(sources.iter().map(|source| (source.id.clone(), watermark(source))).collect())
+        Ok(rows.into_iter().map(|row| (row.id.clone(), row)).collect())
     }
 
     /// Whether a session of a folder is wanted. If it is not, that is noted.
@@ -139,19 +138,18 @@ impl Intake {
         Ok(Taken::Done(found.stat))
     }
 
+    /// Imports a session of a database. `stored` is the row that it has under its key.
     async fn take_rows(
         &self,
         found: &Found,
-        key: &str,
+        (key, stored): (&str, Option<&Source>),
         head: &Head,
         mut batch: Batch,
-        read_from: ReadFrom,
         pass: &mut Pass,
     ) -> Result<(), Trouble> {
         let project = self.project_of(batch.began_in(), pass).await;
         self.note_counts(found.agent, key, None, &batch.counts);
-        let of = SourceProgress::of(found.agent, key, batch.counts.clone());
-        let standing = SourceProgress { read_from, ..of };
+        let standing = SourceProgress::of(found.agent, key, batch.counts.clone()).restarted(stored);
         let cursor = cursor_at(found, &head.id, &head.watermark);
         let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
         self.drop_copies(&mut batch, &mut None, None).await?;

@@ -14,6 +14,7 @@ use super::Intake;
 use super::{
     apart::IN_ANOTHER,
     folders::{Form, TranscriptFolder, agents},
+    forks::{is_doubted, is_undecided},
     reading::FOREIGN,
     state::{DEBOUNCE, HistoryOptions, ImportRequest, Known, Wanted},
     take::{Pass, Taken, Trouble},
@@ -161,6 +162,7 @@ impl Intake {
             }
             let wanted = self.state.settings().unwrap_or_default().wanted();
             let mut pass = self.pass(&all, i64::MIN);
+            pass.is_named = true;
             pass.reading = reading.to_vec();
             self.load_known().await?;
             for (known, path) in self.named_files(paths).await {
@@ -203,18 +205,26 @@ impl Intake {
             Some(stat) => *stat != file.stat || is_asked && file.form.holds_many(),
             None => file.stat.mtime >= oldest,
         };
-        let fresh: Vec<Found> = files.into_iter().filter(wanted).collect();
+        let fresh: Vec<Found> = files.iter().filter(|&file| wanted(file)).cloned().collect();
         {
             let mut progress = lock(&self.state.progress);
             progress.scan = begun.elapsed();
             progress.scanned_at = Some(self.base.now());
         }
-        if fresh.is_empty() {
+        let mut pass = self.pass(request, oldest);
+        self.read_in_order(fresh, &mut pass).await?;
+        // Once only: what somebody writes to meanwhile is for the next scan.
+        let doubted = std::mem::take(&mut pass.doubted);
+        let doubted = files.into_iter().filter(|file| doubted.contains(&file.path)).collect();
+        self.read_in_order(doubted, &mut pass).await
+    }
+
+    async fn read_in_order(&self, files: Vec<Found>, pass: &mut Pass) -> Result<(), ServiceError> {
+        if files.is_empty() {
             return Ok(());
         }
-        let ordered = in_the_background("a look at the sessions", move || walk::in_order(fresh)).await?;
-        let mut pass = self.pass(request, oldest);
-        Box::pin(self.read_all(ordered, &mut pass)).await
+        let ordered = in_the_background("a look at the sessions", move || walk::in_order(files)).await?;
+        Box::pin(self.read_all(ordered, pass)).await
     }
 
     async fn read_all(&self, mut files: Vec<Found>, pass: &mut Pass) -> Result<(), ServiceError> {
@@ -241,6 +251,7 @@ impl Intake {
 
     async fn read_one(&self, found: Found, pass: &mut Pass) -> Result<(), ServiceError> {
         pass.reading.push(found.key());
+        pass.doubted.remove(&found.path);
         let taking = async {
             match found.form {
                 Form::Database => self.take_database(&found, pass).await,
@@ -312,6 +323,7 @@ impl Intake {
             for source in self.history.sources(agent).await? {
                 let path = PathBuf::from(source.key.as_str());
                 let is_excluded = source.state == SourceState::Excluded;
+                let (is_doubted, is_undecided) = (is_doubted(&source), is_undecided(&source));
                 if let Some(session) = source.session.filter(|_| !is_excluded) {
                     let is_part = source.key.ends_with(&format!("#{session}"));
                     let is_gone = source.state == SourceState::Gone;
@@ -321,6 +333,9 @@ impl Intake {
                         known.holders.entry(id).or_insert(holder);
                     } else {
                         known.holders.insert(id, holder);
+                    }
+                    if is_undecided {
+                        known.undecided.insert((agent, session));
                     }
                 }
                 let is_apart =
@@ -332,7 +347,9 @@ impl Intake {
                 let may_be_wanted = is_excluded && source.error.is_none();
                 // A later version of the reader understands more of it.
                 let is_outdated = source.reader != READER_VERSION;
-                if !may_be_wanted && !is_outdated && source.state != SourceState::Gone {
+                let is_as_read = !may_be_wanted && !is_outdated && source.state != SourceState::Gone;
+                // What is doubted is read again, however old it is.
+                if is_as_read || is_doubted {
                     let stat = Stat { size: source.size, mtime: source.mtime, inode: source.inode };
                     known.stats.insert(path, stat);
                 }

@@ -1,7 +1,7 @@
 //! Requests to the intake's task, and its progress.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     future::Future,
     path::{Path, PathBuf},
     pin::Pin,
@@ -174,6 +174,8 @@ pub(super) struct Known {
     pub stats: HashMap<PathBuf, Stat>,
     /// The files that the sessions were read from, with their sizes.
     pub holders: HashMap<(Agent, String), (PathBuf, u64)>,
+    /// The sessions that are undecided (see [`super::forks`]).
+    pub undecided: HashSet<(Agent, SessionId)>,
     /// Files that are not read until they change, with the words on each: one has more of a session than was imported, because
     /// another file of it is longer, or nothing in it is understood.
     pub apart: BTreeMap<PathBuf, String>,

@@ -2,7 +2,7 @@
 //! committed.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,6 +10,7 @@ use std::{
 use super::Intake;
 use super::{
     apart::IN_ANOTHER,
+    forks::{Copying, doubted, is_doubted},
     reading::{Cursor, Fault, Piece, Reading},
     run::FREE_BYTES,
     settings::HistorySettings,
@@ -32,6 +33,9 @@ pub(super) const BATCH_EXCHANGES: usize = 40;
 pub(super) const SHORT_BATCH_EXCHANGES: usize = 8;
 /// How long nobody has called when a transaction may have its full length.
 const CALM: Duration = Duration::from_secs(2);
+/// Longest file that is read from its beginning again when a hook names it; a scan reads longer ones. Reading takes a second for
+/// each 100 MB, and hooks may name a file every second.
+const AGAIN_BYTES_MAX: u64 = 32 << 20;
 /// Most sources with unknown or malformed records whose counts are remembered.
 const COUNTED_MAX: usize = 10_000;
 /// Most folders whose projects are cached.
@@ -69,7 +73,7 @@ impl From<ServiceError> for Trouble {
 pub(super) enum Taken {
     /// There is nothing to do until it changes.
     Done(Stat),
-    /// It was not asked for this time.
+    /// It was not asked for this time, or waits for the next scan.
     Skipped,
 }
 
@@ -99,6 +103,10 @@ pub(super) struct Pass {
     pub(super) folders_known: bool,
     /// The file that is being read, and those between whose pieces it is read.
     pub(super) reading: Vec<PathBuf>,
+    /// Whether hooks named its files: what takes long is left to the next scan.
+    pub(super) is_named: bool,
+    /// Files that are doubted since they were read.
+    pub(super) doubted: BTreeSet<PathBuf>,
     /// How many bytes may be taken in without regard to callers.
     pub(super) free: u64,
 }
@@ -143,6 +151,8 @@ pub(super) struct SourceProgress<'a> {
     /// It is a list of prompts that were typed.
     pub typed: bool,
     pub read_from: ReadFrom,
+    /// Its row until it is read through, if it was read before and is read from its beginning now.
+    pub doubted: Option<Source>,
     /// See [`super::forks`]: the next reading begins at its beginning, too.
     pub is_undecided: bool,
 }
@@ -150,7 +160,23 @@ pub(super) struct SourceProgress<'a> {
 impl<'a> SourceProgress<'a> {
     pub(super) fn of(agent: Agent, key: &'a str, counts: Counts) -> Self {
         let read_from = ReadFrom::Cursor;
-        Self { agent, key, counts, typed: false, read_from, is_undecided: false }
+        Self { agent, key, counts, typed: false, read_from, doubted: None, is_undecided: false }
+    }
+
+    /// The same, read from its beginning. `stored` is its row so far.
+    pub(super) fn restarted(self, stored: Option<&Source>) -> Self {
+        let is_anew = stored.is_some_and(|stored| stored.reader != READER_VERSION);
+        let read_from = if is_anew { ReadFrom::StartAnew } else { ReadFrom::Start };
+        Self { read_from, doubted: stored.cloned().map(doubted), ..self }
+    }
+
+    /// The row behind a batch. What was read before stays doubted until it is read through: an interrupted reading begins again,
+    /// and knows which version of the reader came before it.
+    fn row_behind(&self, cursor: Option<&Cursor>, is_through: bool) -> Source {
+        match &self.doubted {
+            Some(doubted) if !is_through => doubted.clone(),
+            _ => self.row(cursor, SourceState::Fresh, None),
+        }
     }
 
     /// The row of the source. Without a cursor, nothing of it could be read.
@@ -203,13 +229,29 @@ pub(super) async fn blocking<T: Send + 'static>(
     Ok(in_the_background("reading a transcript", work).await?)
 }
 
+/// Where reading goes on; `None` for the beginning.
 fn cursor_of(source: &Source) -> Option<Cursor> {
     Some(Cursor {
-        state: History::cursor(source)?,
+        state: History::cursor(source).filter(|_| !is_doubted(source))?,
         stat: Stat { size: source.size, mtime: source.mtime, inode: source.inode },
         head: source.head.clone()?,
         edge: source.edge.clone()?,
     })
+}
+
+/// A file while it is imported.
+struct OpenFile<'a> {
+    found: &'a Found,
+    /// Its row when the reading began.
+    stored: Option<Source>,
+    standing: SourceProgress<'a>,
+    /// Where the next piece begins, if that is not the beginning of the file.
+    before: Option<Cursor>,
+    /// The place behind the last exchange so far, if that is known.
+    end: Option<u32>,
+    copying: Option<Copying>,
+    /// The file that its session was read from before.
+    former: Option<PathBuf>,
 }
 
 impl Intake {
@@ -217,71 +259,87 @@ impl Intake {
     pub(super) async fn take_file(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
         let key = found.path.to_string_lossy().into_owned();
         let stored = self.history.source(found.agent, &key).await?;
-        let mut before = stored.as_ref().and_then(cursor_of);
-        let mut standing = SourceProgress::of(found.agent, &key, Counts::default());
+        let before = stored.as_ref().and_then(cursor_of);
+        let is_again = before.is_none() && stored.as_ref().is_some_and(|stored| stored.session.is_some());
+        if pass.is_named && is_again && found.stat.size > AGAIN_BYTES_MAX {
+            return Ok(Taken::Skipped);
+        }
         let (opened, cursor, now) = (found.clone(), before.clone(), self.base.now());
         let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
         };
         self.set_apart(&found.path, None);
-        let restarted = reading.restarted();
-        if restarted {
-            before = None;
-            let is_anew = stored.as_ref().is_some_and(|stored| stored.reader != READER_VERSION);
-            standing.read_from = if is_anew { ReadFrom::StartAnew } else { ReadFrom::Start };
-        }
-        let mut copying = None;
-        let mut end = restarted.then_some(0);
-        let mut former = None;
+        let standing = SourceProgress::of(found.agent, &key, Counts::default());
+        let (standing, before, end) = if reading.restarted() {
+            (standing.restarted(stored.as_ref()), None, Some(0))
+        } else {
+            (standing, before, None)
+        };
+        let mut file = OpenFile { found, stored, standing, before, end, copying: None, former: None };
         loop {
             let (back, piece) = self.step(reading, pass).await?;
             reading = back;
-            let Piece { mut batch, cursor, is_last, bytes } = piece;
-            let counted = before.as_ref().map(|before| &before.state.counts);
-            self.note_counts(found.agent, &key, counted, &batch.counts);
-            standing.counts = batch.counts.clone();
-            if batch.session.id.is_empty() && !batch.exchanges.is_empty() {
-                let stem = found.path.file_stem().unwrap_or_default();
-                batch.session.id = stem.to_string_lossy().into_owned();
-            }
-            let is_silent = stored.is_none() && end == Some(0) && batch.exchanges.is_empty();
-            if batch.session.id.is_empty() || is_silent || batch.counts == Counts::default() {
-                self.history.put_source(&standing.silent(&cursor, stored.as_ref())).await?;
-            } else {
-                self.place_in_folder(found, &mut batch, pass).await;
-                let project = self.project_of(batch.began_in(), pass).await;
-                if let Some(skipped) = self.skip(found, &standing, &batch, &project, &cursor, pass).await? {
-                    return Ok(skipped);
-                }
-                end = batch.exchanges.last().map(|last| last.seq + 1).or(end);
-                let whole = (!is_last).then_some(found);
-                // A session that is read again is undecided until it was read to its end.
-                let is_cut = restarted && stored.is_some() && !is_last;
-                standing.is_undecided = self.drop_copies(&mut batch, &mut copying, whole).await? || is_cut;
-                if is_last && restarted {
-                    let (agent, session) = (found.agent, &batch.session.id);
-                    standing.is_undecided |=
-                        self.doubt_forks(agent, session, stored.as_ref(), cursor.stat).await?;
-                }
-                former = former.or(self.other_holder(found, &batch.session.id));
-                self.note_holder(found, &key, &batch.session.id);
-                let reading = work::Reading::of(&batch, before.as_ref().map(|before| &before.state));
-                let ends_at = end.filter(|_| is_last);
-                self.commit_piece(&standing, project, batch, (before.as_ref(), &cursor), ends_at, pass)
-                    .await?;
-                if let Some(reading) = reading {
-                    self.journal.fill(reading).await?;
-                }
+            let (stat, is_last, bytes) = (piece.cursor.stat, piece.is_last, piece.bytes);
+            if let Some(skipped) = self.take_piece(piece, &mut file, pass).await? {
+                return Ok(skipped);
             }
             lock(&self.state.progress).bytes_done += bytes;
             if is_last {
-                if let Some(former) = former {
+                if let Some(former) = file.former {
                     self.note_former(found, former).await?;
                 }
-                return Ok(Taken::Done(cursor.stat));
+                return Ok(Taken::Done(stat));
             }
-            before = Some(cursor);
         }
+    }
+
+    /// Imports a piece of a file. Returns the result of the file if its session is skipped.
+    async fn take_piece(
+        &self,
+        piece: Piece,
+        file: &mut OpenFile<'_>,
+        pass: &mut Pass,
+    ) -> Result<Option<Taken>, Trouble> {
+        let found = file.found;
+        let Piece { mut batch, cursor, is_last, .. } = piece;
+        let counted = file.before.as_ref().map(|before| &before.state.counts);
+        self.note_counts(found.agent, file.standing.key, counted, &batch.counts);
+        file.standing.counts = batch.counts.clone();
+        if batch.session.id.is_empty() && !batch.exchanges.is_empty() {
+            let stem = found.path.file_stem().unwrap_or_default();
+            batch.session.id = stem.to_string_lossy().into_owned();
+        }
+        let is_silent = file.stored.is_none() && file.end == Some(0) && batch.exchanges.is_empty();
+        if batch.session.id.is_empty() || is_silent || batch.counts == Counts::default() {
+            self.history.put_source(&file.standing.silent(&cursor, file.stored.as_ref())).await?;
+            file.before = Some(cursor);
+            return Ok(None);
+        }
+        self.place_in_folder(found, &mut batch, pass).await;
+        let project = self.project_of(batch.began_in(), pass).await;
+        let skipped = self.skip(found, &file.standing, &batch, &project, &cursor, pass).await?;
+        if skipped.is_some() {
+            return Ok(skipped);
+        }
+        file.end = batch.exchanges.last().map(|last| last.seq + 1).or(file.end);
+        let whole = (!is_last).then_some(found);
+        file.standing.is_undecided = self.drop_copies(&mut batch, &mut file.copying, whole).await?;
+        if is_last && file.standing.read_from != ReadFrom::Cursor {
+            let (session, stored) = (&batch.session.id, file.stored.as_ref());
+            file.standing.is_undecided |=
+                self.doubt_forks(found.agent, session, stored, cursor.stat, pass).await?;
+        }
+        file.former = file.former.take().or(self.other_holder(found, &batch.session.id));
+        self.note_holder(found, file.standing.key, &batch.session.id);
+        self.note_undecided(found.agent, &batch.session.id, file.standing.is_undecided);
+        let reading = work::Reading::of(&batch, file.before.as_ref().map(|before| &before.state));
+        let (from, ends_at) = (file.before.as_ref(), file.end.filter(|_| is_last));
+        self.commit_piece(&file.standing, project, batch, (from, &cursor), ends_at, pass).await?;
+        if let Some(reading) = reading {
+            self.journal.fill(reading).await?;
+        }
+        file.before = Some(cursor);
+        Ok(None)
     }
 
     /// Reads the next piece of a file, after what hooks have named.
@@ -339,14 +397,9 @@ impl Intake {
             let most = if is_calm { BATCH_EXCHANGES } else { SHORT_BATCH_EXCHANGES };
             let rest = left.split_off(left.len().min(most));
             let is_last = rest.is_empty();
+            let ends_at = ends_at.filter(|_| is_last);
             let cursor = if is_last { Some(after) } else { before };
             let count = left.len();
-            let ends_at = ends_at.filter(|_| is_last);
-            let mut source = standing.row(cursor, SourceState::Fresh, None);
-            if standing.read_from == ReadFrom::StartAnew && ends_at.is_none() {
-                // If the reading is cut short here, the next one replaces what another version read, too.
-                source.reader = 0;
-            }
             let batch = HistoryBatch {
                 project: project.clone(),
                 session: session.clone(),
@@ -355,7 +408,7 @@ impl Intake {
                 ends_at,
                 typed: standing.typed,
                 read_from: standing.read_from,
-                source,
+                source: standing.row_behind(cursor, ends_at.is_some()),
             };
             let done = self.history.commit_when(batch, self.give_way(pass, count)).await?;
             lock(&self.state.progress).of(standing.agent).redacted += done.redacted as u64;
@@ -440,42 +493,95 @@ impl Intake {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
-    use crate::history::tests::with_service;
-    use cerebro_transcript::{State, read_to_end};
+    use crate::{Service, history::tests::with_service, intake::folders::Form};
+
+    /// More exchanges than many transactions take.
+    const EXCHANGES: usize = 10 * BATCH_EXCHANGES;
+
+    fn transcript() -> String {
+        let line = |n: usize, kind: &str| {
+            format!(
+                "{{\"type\":\"{kind}\",\"uuid\":\"{kind}{n}\",\"sessionId\":\"s\",\
+                 \"timestamp\":\"2026-01-02T03:04:05Z\",\"message\":{{\"role\":\"{kind}\",\"content\":\"turn {n}\"}}}}\n"
+            )
+        };
+        (0..EXCHANGES).flat_map(|n| [line(n, "user"), line(n, "assistant")]).collect()
+    }
+
+    fn found(path: &Path) -> Found {
+        let stat = Stat::from(&fs::metadata(path).unwrap());
+        let (agent, form) = (Agent::ClaudeCode, Form::Lines);
+        Found { agent, form, path: path.to_path_buf(), session: "s".to_owned(), stat }
+    }
+
+    async fn row(service: &Service, found: &Found) -> Source {
+        let stored = service.history.source(found.agent, &found.path.to_string_lossy()).await.unwrap();
+        stored.unwrap()
+    }
+
+    fn pass() -> Pass {
+        Pass::new(HistorySettings::default(), None, i64::MIN)
+    }
 
     #[test]
-    fn a_reading_after_another_version_that_is_cut_short_is_not_taken_for_a_whole_one() {
-        let lines: String = (0..2)
-            .map(|n| {
-                format!("{{\"type\":\"user\",\"uuid\":\"u{n}\",\"message\":{{\"role\":\"user\",\"content\":\"ask {n}\"}}}}\n")
-            })
-            .collect();
-        let batch = read_to_end(lines.as_bytes(), &State::new(Agent::ClaudeCode, "s"));
-        let cursor = Cursor {
-            state: batch.state.clone(),
-            stat: Stat::default(),
-            head: String::new(),
-            edge: String::new(),
-        };
-        let of = SourceProgress::of(Agent::ClaudeCode, "/s.jsonl", batch.counts.clone());
-        let standing = SourceProgress { read_from: ReadFrom::StartAnew, ..of };
+    fn an_interrupted_reading_by_a_later_version_of_the_reader_begins_again_as_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, transcript()).unwrap();
+        let found = found(&path);
         with_service(async |service| {
-            let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
-            for ends_at in [None, Some(2)] {
-                let (intake, batch) = (&service.intake, batch.clone());
-                let committed = intake.commit_piece(
-                    &standing,
-                    Project::general(),
-                    batch,
-                    (None, &cursor),
-                    ends_at,
-                    &mut pass,
-                );
-                committed.await.unwrap();
-                let source = service.history.source(Agent::ClaudeCode, "/s.jsonl").await.unwrap().unwrap();
-                assert_eq!(source.reader == READER_VERSION, ends_at.is_some());
+            let intake = &service.intake;
+            intake.take_file(&found, &mut pass()).await.unwrap();
+            let read = row(&service, &found).await;
+            let (state, reader) = (Some(b"of another version".to_vec()), READER_VERSION - 1);
+            let earlier = Source { cursor: state, reader, ..read.clone() };
+            service.history.put_source(&earlier).await.unwrap();
+            // It is cut short after its first transaction.
+            let begun = async {
+                while row(&service, &found).await == earlier {
+                    tokio::task::yield_now().await;
+                }
+            };
+            let mut cut_short = pass();
+            tokio::select! {
+                biased;
+                () = begun => {}
+                taken = intake.take_file(&found, &mut cut_short) => panic!("it was not cut short: {taken:?}"),
             }
+            let cut = row(&service, &found).await;
+            assert_eq!(cut.reader, READER_VERSION - 1);
+            // The next daemon reads it, however old it is.
+            intake.load_known().await.unwrap();
+            let known = lock(&intake.state.known).as_ref().and_then(|known| known.stats.get(&path).copied());
+            assert!(known.is_some_and(|stat| stat != found.stat), "{known:?}");
+            intake.take_file(&found, &mut pass()).await.unwrap();
+            let again = row(&service, &found).await;
+            assert_eq!((again.reader, again.mtime), (read.reader, read.mtime));
+            assert!(again.cursor.is_some(), "it is as decided as it was");
+        });
+    }
+
+    #[test]
+    fn a_long_file_is_not_read_again_whenever_a_hook_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, transcript()).unwrap();
+        let found = found(&path);
+        let long = Found { stat: Stat { size: AGAIN_BYTES_MAX + 1, ..found.stat }, ..found.clone() };
+        let named = || Pass { is_named: true, ..pass() };
+        with_service(async |service| {
+            let take = async |found: &Found, mut pass: Pass| {
+                service.intake.take_file(found, &mut pass).await.unwrap()
+            };
+            assert_eq!(take(&found, named()).await, Taken::Done(found.stat));
+            let read = row(&service, &found).await;
+            assert_eq!(take(&long, named()).await, Taken::Done(long.stat), "where it was");
+            service.history.put_source(&Source { cursor: None, ..read }).await.unwrap();
+            assert_eq!(take(&long, named()).await, Taken::Skipped);
+            assert_eq!(take(&long, pass()).await, Taken::Done(found.stat));
         });
     }
 }

@@ -1,12 +1,21 @@
 //! Forks that are read, grow and are read again, over a real store.
 
-use std::{fs, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use super::*;
 use crate::{
-    HistoryBatch, HistoryOptions, HistorySettings, ImportRequest, Service, TranscriptFolder,
+    HistoryBatch, HistoryOptions, HistorySettings, ImportRequest, ProjectOf, Service, TranscriptFolder,
     history::tests::{batch, session, with_another, with_service},
-    intake::{folders::Form, take::Pass},
+    intake::folders::Form,
     use_cases::run,
 };
 use cerebro_core::domain::Project;
@@ -198,9 +207,9 @@ impl Pair {
     }
 }
 
-/// A service that imports what is in a folder.
-fn imports_from(service: &Service, agent: Agent, folder: &Path) {
-    service.intake.set_options(HistoryOptions {
+/// Everything that is in a folder is imported.
+fn everything(agent: Agent, folder: &Path) -> HistoryOptions {
+    HistoryOptions {
         settings: Arc::new(|| HistorySettings {
             enabled: true,
             since: Duration::ZERO,
@@ -213,7 +222,12 @@ fn imports_from(service: &Service, agent: Agent, folder: &Path) {
             own: folder.to_path_buf(),
         }],
         project_of: Arc::new(|_| Box::pin(std::future::ready(Project::general()))),
-    });
+    }
+}
+
+/// A service that imports what is in a folder.
+fn imports_from(service: &Service, agent: Agent, folder: &Path) {
+    service.intake.set_options(everything(agent, folder));
 }
 
 /// Every past session after an import, with its exchanges, by its id.
@@ -311,5 +325,55 @@ fn a_fork_of_which_nothing_is_stored_is_the_original_once_the_other_has_gone_on(
             past.exchanges
         };
         assert_eq!((count("s-0").await, count("s-1").await), (1, 2));
+    });
+}
+
+#[test]
+fn forks_of_what_a_hook_named_are_read_by_the_next_scan() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::of_claude_code("s", 0);
+    let cuts = pair.cuts(0);
+    with_service(async |service| {
+        imports_from(&service, pair.agent, folder.path());
+        for at in [0, 1] {
+            pair.write(folder.path(), at, cuts[3]);
+        }
+        imported(&service).await;
+        pair.write(folder.path(), 0, cuts[5]);
+        service.intake.note_transcript(Some(folder.path().join("s-0.jsonl")));
+        service.intake.serve().await.unwrap();
+        assert_eq!(service.history.sessions(None, 0, 10).await.unwrap().len(), 1);
+        // The next daemon knows that.
+        *lock(&service.intake.state.known) = None;
+        assert_eq!(imported(&service).await.keys().collect::<Vec<_>>(), ["s-0", "s-1"]);
+    });
+}
+
+#[test]
+fn an_import_ends_although_a_session_with_a_fork_goes_on_all_the_time() {
+    /// After this many passes, it no longer goes on.
+    const PASSES: usize = 20;
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::of_codex("s", 0);
+    pair.write(folder.path(), 0, pair.cuts(0)[5]);
+    pair.write(folder.path(), 1, pair.cuts(1)[6]);
+    let (original, reply) = (folder.path().join("s-0.jsonl"), pair.sessions[0].1[9].clone());
+    let passes = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&passes);
+    with_service(async |service| {
+        // Each pass asks once for the project of their folder.
+        let project_of: ProjectOf = Arc::new(move |_| {
+            if counted.fetch_add(1, Ordering::SeqCst) < PASSES {
+                let mut file = File::options().append(true).open(&original).unwrap();
+                file.write_all(reply.as_bytes()).unwrap();
+            }
+            Box::pin(std::future::ready(Project::general()))
+        });
+        let options = HistoryOptions { project_of, ..everything(pair.agent, folder.path()) };
+        service.intake.set_options(options);
+        for _ in 0..2 {
+            assert_eq!(imported(&service).await.len(), 2);
+        }
+        assert!(passes.load(Ordering::SeqCst) < PASSES);
     });
 }
