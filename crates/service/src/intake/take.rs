@@ -280,7 +280,7 @@ impl Intake {
             let (back, piece) = self.step(reading, pass).await?;
             reading = back;
             let (stat, is_last, bytes) = (piece.cursor.stat, piece.is_last, piece.bytes);
-            if let Some(skipped) = self.take_piece(piece, &mut file, pass).await? {
+            if let Some(skipped) = Box::pin(self.take_piece(piece, &mut file, pass)).await? {
                 return Ok(skipped);
             }
             lock(&self.state.progress).bytes_done += bytes;
