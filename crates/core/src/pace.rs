@@ -17,8 +17,10 @@ const BREAKER_FAILURES: u32 = 3;
 const BREAKER_FIRST: Duration = Duration::from_secs(15);
 /// The longest time that the breaker is open.
 const BREAKER_MAX: Duration = Duration::from_secs(15 * 60);
-/// How long there must be no call before background work goes on.
+/// How long there must be no call, beyond a pause as there was before, until background work goes on.
 pub const QUIET: Duration = Duration::from_millis(40);
+/// How long nobody has called when background work need not be as short as it can.
+pub const CALM: Duration = Duration::from_secs(2);
 /// The longest that calls hold background work off before each of its steps.
 pub const YIELD_MAX: Duration = Duration::from_secs(1);
 
@@ -120,13 +122,24 @@ pub fn tokens_of(text: &str) -> u64 {
     (text.len() as u64).div_ceil(3)
 }
 
-/// How long background work must still give way. `quiet` is the time since the last call ended, zero while one is under
-/// way; `held` is how long it has given way already.
-pub fn give_way(quiet: Duration, held: Duration) -> Option<Duration> {
-    if quiet >= QUIET || held >= YIELD_MAX {
+/// How long background work must still give way before a step that takes `step`. `quiet` is the time since the last call
+/// ended, `None` while one is under way; `pause` is the shortest of the last pauses between calls; `held` is how long the work
+/// has given way already.
+///
+/// The step begins if it will end before the next call is expected, or if none is expected any more.
+pub fn give_way(
+    quiet: Option<Duration>,
+    pause: Duration,
+    step: Duration,
+    held: Duration,
+) -> Option<Duration> {
+    let left = YIELD_MAX.checked_sub(held).filter(|left| !left.is_zero())?;
+    let Some(quiet) = quiet else { return Some(left) };
+    let unexpected = pause.saturating_add(QUIET);
+    if quiet.saturating_add(step) <= pause || quiet >= unexpected {
         return None;
     }
-    Some(QUIET.saturating_sub(quiet).min(YIELD_MAX.saturating_sub(held)))
+    Some(left.min(unexpected - quiet))
 }
 
 /// The value below which `per_cent` of the values lie, by the nearest rank; `None` without values.
@@ -200,10 +213,25 @@ mod tests {
 
     #[test]
     fn background_work_gives_way_for_a_bounded_time() {
-        assert_eq!(give_way(Duration::MAX, Duration::ZERO), None);
-        assert_eq!(give_way(Duration::ZERO, Duration::ZERO), Some(QUIET));
-        assert_eq!(give_way(QUIET / 2, Duration::ZERO), Some(QUIET / 2));
-        assert_eq!(give_way(Duration::ZERO, YIELD_MAX), None);
+        let (none, step) = (Duration::ZERO, Duration::from_millis(10));
+        let wait = |quiet, held| give_way(quiet, none, step, held);
+        assert_eq!(wait(Some(Duration::MAX), none), None);
+        assert_eq!(wait(Some(none), none), Some(QUIET));
+        assert_eq!(wait(Some(QUIET / 2), none), Some(QUIET / 2));
+        assert_eq!(wait(Some(none), YIELD_MAX - step), Some(step));
+        assert_eq!(wait(None, none), Some(YIELD_MAX));
+        assert_eq!(wait(None, YIELD_MAX), None);
+    }
+
+    #[test]
+    fn a_short_step_goes_on_between_regular_calls() {
+        let (pause, step) = (5 * QUIET, QUIET);
+        let wait = |quiet| give_way(Some(quiet), pause, step, Duration::ZERO);
+        assert_eq!((wait(Duration::ZERO), wait(pause - step)), (None, None));
+        // The next call may come before the step ends.
+        assert_eq!(wait(pause - step / 2), Some(step / 2 + QUIET));
+        assert_eq!(wait(pause), Some(QUIET));
+        assert_eq!(wait(pause + QUIET), None, "it has not come");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -24,19 +24,25 @@ use crate::{
     lock,
     tasks::{in_the_background, on_a_thread, one_at_a_time},
 };
-use cerebro_core::domain::SubjectId;
-use cerebro_core::text;
+use cerebro_core::{domain::SubjectId, pace, text};
 use cerebro_search::lexical::{Index, LexicalError};
 
 /// How many events are read at once.
 const EVENTS: usize = 500;
 /// How long changes are gathered before the index takes them in.
 const GATHER: Duration = Duration::from_millis(500);
+/// How long they are while much is coming and somebody calls: the index syncs many files, and saves wait for the disk.
+const GATHER_MAX: Duration = Duration::from_secs(10);
+/// How long it takes to index what was gathered.
+const INDEXING: Duration = Duration::from_millis(200);
 
 /// How long a search waits for the index to be at the log's end.
 pub(crate) const WAIT: Duration = Duration::from_secs(60);
 /// How long a hint waits for that, because a search of memories waits for the hint.
 const HINT_WAIT: Duration = Duration::from_millis(200);
+
+/// How many commits behind the log an index may be for which a hint waits.
+const BEHIND_MAX: u64 = 20;
 
 /// The indexes of all evidence.
 #[derive(Clone)]
@@ -98,6 +104,12 @@ impl EvidenceIndex {
             is_growing: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
         }
+    }
+
+    /// Whether a wait for the index would be long, or is not worth it.
+    fn is_far_behind(&self) -> bool {
+        let commits = self.changes.load(Ordering::SeqCst).saturating_sub(self.taken.load(Ordering::SeqCst));
+        self.is_growing.load(Ordering::SeqCst) || commits > BEHIND_MAX
     }
 
     /// What changes the index.
@@ -191,8 +203,8 @@ impl EvidenceIndexes {
         let (indexes, stopping) = (self.clone(), self.base.tasks.stopping());
         self.base.tasks.spawn("indexing evidence", async move {
             let pause = async {
-                tokio::time::sleep(GATHER).await;
-                indexes.base.traffic.give_way().await;
+                indexes.gather(of).await;
+                indexes.base.traffic.give_way_for(INDEXING).await;
             };
             tokio::select! {
                 () = stopping.cancelled() => return,
@@ -202,6 +214,19 @@ impl EvidenceIndexes {
                 tracing::warn!(%error, of = of.name(), "an index did not catch up; the next search tries again");
             }
         });
+    }
+
+    /// Waits until there is enough to index.
+    async fn gather(&self, of: Evidence) {
+        let begun = Instant::now();
+        loop {
+            tokio::time::sleep(GATHER).await;
+            let is_calm = self.base.traffic.quiet() >= pace::CALM;
+            let is_growing = self.evidence(of).is_growing.load(Ordering::SeqCst);
+            if is_calm || !is_growing || begun.elapsed() >= GATHER_MAX {
+                return;
+            }
+        }
     }
 
     /// The index, up to date with the log. If the wait ends first, the work continues in the background.
@@ -219,15 +244,15 @@ impl EvidenceIndexes {
         }
     }
 
-    /// The index for a hint, and whether it may lag behind the log; `None` if it is not up to date soon. While it grows, it is
-    /// taken as it is, once it is open: to bring it up to date would hold up every search.
+    /// The index for a hint, and whether it may lag behind the log; `None` if it is not up to date soon. While it grows, and
+    /// until it has caught up, it is taken as it is, once it is open: to wait for it would hold up every search.
     ///
     /// # Errors
     /// A failing store or index.
     pub(crate) async fn for_hint(&self, of: Evidence) -> Result<Option<(Arc<Index>, bool)>, ServiceError> {
         let evidence = self.evidence(of);
         let opened = lock(&evidence.index).clone();
-        if let Some(index) = opened.filter(|_| evidence.is_growing.load(Ordering::SeqCst)) {
+        if let Some(index) = opened.filter(|_| evidence.is_far_behind()) {
             return Ok(Some((index, true)));
         }
         match self.index(of, HINT_WAIT).await {

@@ -35,6 +35,8 @@ const NAMED_LOOK_MAX: Duration = Duration::from_secs(1);
 /// How much is taken in without regard to callers: at first, so that what an agent has just said does not wait, and each time
 /// that they have held the intake off for as long as they may.
 pub(super) const FREE_BYTES: u64 = 256 << 10;
+/// How long a transaction of a few exchanges takes.
+const TRANSACTION: Duration = Duration::from_millis(10);
 /// What an exchange counts for, beside what was read: storing it takes time however short it is.
 const EXCHANGE_BYTES: u64 = 2 << 10;
 
@@ -368,7 +370,7 @@ impl Intake {
             return;
         }
         let is_awaited = self.state.has_named(&pass.reading) && self.is_kept();
-        if !is_awaited && !self.base.traffic.give_way().await {
+        if !is_awaited && !self.base.traffic.give_way_for(TRANSACTION).await {
             pass.free = FREE_BYTES;
         }
     }

@@ -4,7 +4,6 @@
 use std::{
     collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use super::Intake;
@@ -24,15 +23,16 @@ use crate::{
     tasks::in_the_background,
     work,
 };
-use cerebro_core::domain::{Project, SessionId, Source, SourceState};
+use cerebro_core::{
+    domain::{Project, SessionId, Source, SourceState},
+    pace,
+};
 use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION};
 
 /// Exchanges of one transaction.
 pub(super) const BATCH_EXCHANGES: usize = 40;
 /// Those of one while somebody calls: a save waits for it, and each takes a quarter of a millisecond.
 pub(super) const SHORT_BATCH_EXCHANGES: usize = 8;
-/// How long nobody has called when a transaction may have its full length.
-const CALM: Duration = Duration::from_secs(2);
 /// Longest file that is read from its beginning again when a hook names it; a scan reads longer ones. Reading takes a second for
 /// each 100 MB, and hooks may name a file every second.
 const AGAIN_BYTES_MAX: u64 = 32 << 20;
@@ -393,7 +393,7 @@ impl Intake {
         let Batch { exchanges, withdrawn, session, .. } = batch;
         let mut left = exchanges;
         loop {
-            let is_calm = self.base.traffic.quiet() >= CALM;
+            let is_calm = self.base.traffic.quiet() >= pace::CALM;
             let most = if is_calm { BATCH_EXCHANGES } else { SHORT_BATCH_EXCHANGES };
             let rest = left.split_off(left.len().min(most));
             let is_last = rest.is_empty();
