@@ -135,11 +135,11 @@ pub fn give_way(
 ) -> Option<Duration> {
     let left = YIELD_MAX.checked_sub(held).filter(|left| !left.is_zero())?;
     let Some(quiet) = quiet else { return Some(left) };
-    let unexpected = pause.saturating_add(QUIET);
-    if quiet.saturating_add(step) <= pause || quiet >= unexpected {
+    if quiet.saturating_add(step) <= pause {
         return None;
     }
-    Some(left.min(unexpected - quiet))
+    let wait = pause.saturating_add(QUIET).saturating_sub(quiet);
+    (!wait.is_zero()).then(|| left.min(wait))
 }
 
 /// The value below which `per_cent` of the values lie, by the nearest rank; `None` without values.
@@ -218,18 +218,19 @@ mod tests {
         assert_eq!(wait(Some(Duration::MAX), none), None);
         assert_eq!(wait(Some(none), none), Some(QUIET));
         assert_eq!(wait(Some(QUIET / 2), none), Some(QUIET / 2));
-        assert_eq!(wait(Some(none), YIELD_MAX - step), Some(step));
+        assert_eq!(wait(Some(none), YIELD_MAX.saturating_sub(step)), Some(step));
         assert_eq!(wait(None, none), Some(YIELD_MAX));
         assert_eq!(wait(None, YIELD_MAX), None);
     }
 
     #[test]
     fn a_short_step_goes_on_between_regular_calls() {
-        let (pause, step) = (5 * QUIET, QUIET);
+        let (step, last) = (QUIET, 4 * QUIET);
+        let pause = last + step;
         let wait = |quiet| give_way(Some(quiet), pause, step, Duration::ZERO);
-        assert_eq!((wait(Duration::ZERO), wait(pause - step)), (None, None));
+        assert_eq!((wait(Duration::ZERO), wait(last)), (None, None));
         // The next call may come before the step ends.
-        assert_eq!(wait(pause - step / 2), Some(step / 2 + QUIET));
+        assert_eq!(wait(last + step / 2), Some(step / 2 + QUIET));
         assert_eq!(wait(pause), Some(QUIET));
         assert_eq!(wait(pause + QUIET), None, "it has not come");
     }
