@@ -82,17 +82,7 @@ impl History {
     /// [`ServiceError::Invalid`] for a session without a usable id, for one that another agent has, and for a batch
     /// that is too large; a failing store.
     pub async fn commit(&self, batch: HistoryBatch) -> Result<HistoryCommitted, ServiceError> {
-        self.commit_when(batch, std::future::ready(())).await
-    }
-
-    /// As [`Self::commit`]. The batch is redacted at once, and the transaction begins when `quiet` ends.
-    pub(crate) async fn commit_when(
-        &self,
-        batch: HistoryBatch,
-        quiet: impl Future<Output = ()>,
-    ) -> Result<HistoryCommitted, ServiceError> {
         let draft = one_at_a_time("preparing a batch of a session", move || Draft::of(batch)).await??;
-        quiet.await;
         let Decided { mut done, source, is_changed, retracted_in } =
             self.base.store.transact(|write| Box::pin(draft.decide(write))).await?;
         // Whoever waits for the writer goes on first: that task may be the next on this thread.

@@ -7,6 +7,7 @@ use super::Intake;
 use super::{
     folders::Form,
     reading::{Cursor, Piece, Reading},
+    run::EXCHANGE_BYTES,
     take::{Pass, Trouble, blocking},
     walk::Found,
 };
@@ -60,7 +61,7 @@ impl Intake {
                 return Ok(());
             }
             if let Some(reading) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
-                self.give_way(pass, batch.exchanges.len()).await;
+                self.give_way(pass, batch.exchanges.len() as u64 * EXCHANGE_BYTES).await;
                 self.journal.fill(reading).await?;
             }
             if is_last {

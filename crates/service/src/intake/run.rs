@@ -35,10 +35,10 @@ const NAMED_LOOK_MAX: Duration = Duration::from_secs(1);
 /// How much is taken in without regard to callers: at first, so that what an agent has just said does not wait, and each time
 /// that they have held the intake off for as long as they may.
 pub(super) const FREE_BYTES: u64 = 256 << 10;
-/// How long a transaction of a few exchanges takes.
-const TRANSACTION: Duration = Duration::from_millis(10);
+/// How long it takes to read a short file, or to redact and store a few exchanges.
+const STEP: Duration = Duration::from_millis(15);
 /// What an exchange counts for, beside what was read: storing it takes time however short it is.
-const EXCHANGE_BYTES: u64 = 2 << 10;
+pub(super) const EXCHANGE_BYTES: u64 = 2 << 10;
 
 impl Intake {
     /// The files that hooks named, as far as they exist and belong to an agent. A hook may name any path, also one on a disk
@@ -361,18 +361,13 @@ impl Intake {
         Ok(())
     }
 
-    /// Gives way to callers before a transaction of some exchanges, unless a file that a hook named waits for the end of this
-    /// piece.
-    pub(super) async fn give_way(&self, pass: &mut Pass, exchanges: usize) {
-        let cost = exchanges as u64 * EXCHANGE_BYTES;
-        if pass.free >= cost {
-            pass.free -= cost;
-            return;
-        }
+    /// Gives way to callers before some bytes are taken in, unless a file that a hook named waits for the end of this piece.
+    pub(super) async fn give_way(&self, pass: &mut Pass, bytes: u64) {
         let is_awaited = self.state.has_named(&pass.reading) && self.is_kept();
-        if !is_awaited && !self.base.traffic.give_way_for(TRANSACTION).await {
+        if pass.free == 0 && !is_awaited && !self.base.traffic.give_way_for(STEP).await {
             pass.free = FREE_BYTES;
         }
+        pass.free = pass.free.saturating_sub(bytes);
     }
 }
 

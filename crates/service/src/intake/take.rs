@@ -11,7 +11,7 @@ use super::{
     apart::IN_ANOTHER,
     forks::{Copying, doubted, is_doubted},
     reading::{Cursor, Fault, Piece, Reading},
-    run::FREE_BYTES,
+    run::{EXCHANGE_BYTES, FREE_BYTES},
     settings::HistorySettings,
     state::HistoryOptions,
     walk::{Found, Stat, file_of},
@@ -349,7 +349,7 @@ impl Intake {
         pass: &mut Pass,
     ) -> Result<(Reading, Piece), Trouble> {
         self.read_named(&pass.reading).await?;
-        pass.free = pass.free.saturating_sub(reading.next_bytes());
+        self.give_way(pass, reading.next_bytes()).await;
         Ok(blocking(move || reading.step().map(|piece| (reading, piece))).await??)
     }
 
@@ -399,7 +399,7 @@ impl Intake {
             let is_last = rest.is_empty();
             let ends_at = ends_at.filter(|_| is_last);
             let cursor = if is_last { Some(after) } else { before };
-            let count = left.len();
+            self.give_way(pass, left.len() as u64 * EXCHANGE_BYTES).await;
             let batch = HistoryBatch {
                 project: project.clone(),
                 session: session.clone(),
@@ -410,7 +410,7 @@ impl Intake {
                 read_from: standing.read_from,
                 source: standing.row_behind(cursor, ends_at.is_some()),
             };
-            let done = self.history.commit_when(batch, self.give_way(pass, count)).await?;
+            let done = self.history.commit(batch).await?;
             lock(&self.state.progress).of(standing.agent).redacted += done.redacted as u64;
             if is_last {
                 return Ok(());
