@@ -31,7 +31,7 @@ use cerebro_search::lexical::{Index, LexicalError};
 const EVENTS: usize = 500;
 /// How long changes are gathered before the index takes them in.
 const GATHER: Duration = Duration::from_millis(500);
-/// How long they are while much is coming and somebody calls: the index syncs many files, and saves wait for the disk.
+/// How long they are while somebody calls: indexing takes a processor, and saves wait while the index syncs its files.
 const GATHER_MAX: Duration = Duration::from_secs(10);
 /// How long it takes to index what was gathered.
 const INDEXING: Duration = Duration::from_millis(200);
@@ -203,7 +203,7 @@ impl EvidenceIndexes {
         let (indexes, stopping) = (self.clone(), self.base.tasks.stopping());
         self.base.tasks.spawn("indexing evidence", async move {
             let pause = async {
-                indexes.gather(of).await;
+                indexes.gather().await;
                 indexes.base.traffic.give_way_for(INDEXING).await;
             };
             tokio::select! {
@@ -216,14 +216,12 @@ impl EvidenceIndexes {
         });
     }
 
-    /// Waits until there is enough to index.
-    async fn gather(&self, of: Evidence) {
+    /// Waits until there is something to index and nobody calls, within bounds.
+    async fn gather(&self) {
         let begun = Instant::now();
         loop {
             tokio::time::sleep(GATHER).await;
-            let is_calm = self.base.traffic.quiet() >= pace::CALM;
-            let is_growing = self.evidence(of).is_growing.load(Ordering::SeqCst);
-            if is_calm || !is_growing || begun.elapsed() >= GATHER_MAX {
+            if self.base.traffic.quiet() >= pace::CALM || begun.elapsed() >= GATHER_MAX {
                 return;
             }
         }

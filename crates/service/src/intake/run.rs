@@ -36,7 +36,7 @@ const NAMED_LOOK_MAX: Duration = Duration::from_secs(1);
 /// that they have held the intake off for as long as they may.
 pub(super) const FREE_BYTES: u64 = 256 << 10;
 /// How long it takes to read a short file, or to redact and store a few exchanges.
-const STEP: Duration = Duration::from_millis(15);
+const STEP: Duration = Duration::from_millis(20);
 /// What an exchange counts for, beside what was read: storing it takes time however short it is.
 pub(super) const EXCHANGE_BYTES: u64 = 2 << 10;
 
