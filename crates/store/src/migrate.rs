@@ -348,7 +348,9 @@ mod tests {
             let cited = |key: &str| format!("{{ exchange: '{key}', digest: 'd', quote: 'q' }}");
             let accepted = format!("memory:{}", memory.id);
             let old = [
-                "REMOVE TABLE CITES; DELETE migration WHERE version >= 29;".to_owned(),
+                "REMOVE TABLE CITES; REMOVE INDEX past_session_parent ON past_session; \
+                 DELETE migration WHERE version >= 29;"
+                    .to_owned(),
                 "CREATE exchange:aaaaaaaaaaaa CONTENT { session: 's', seq: 0, part: 0, at: time::now(), title: '', \
                  files: [], commands: [], outcomes: [], errors: [], withdrawn: false, digest: 'd', \
                  stored_at: time::now() };"
