@@ -367,7 +367,13 @@ async fn make_database(dir: &Path) -> Result<(), StoreError> {
     let engine = Engine::open_unsynced(dir).await?;
     let migrated = migrate::migrate(&engine).await;
     let closed = engine.close().await;
-    migrated.and(closed.map_err(StoreError::from))
+    migrated.and(closed.map_err(StoreError::from))?;
+    if Engine::is_in(dir) {
+        return Ok(());
+    }
+    // The next opening would make the folder again.
+    let reason = "it was removed while it was made".to_owned();
+    Err(EngineError::Open { dir: dir.to_path_buf(), reason }.into())
 }
 
 /// Brings the schema up to date and returns the store's id.
