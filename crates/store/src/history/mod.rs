@@ -22,7 +22,7 @@ use super::{
     Store, StoreError, Write,
     changes::{CommitScript, NewEvent, Part},
     columns::{self, RawRow, Row},
-    read::{Vars, Walk, one, take},
+    read::{Vars, Walk, take},
     row::{datetime, malformed},
     statement,
 };
@@ -236,8 +236,6 @@ pub struct HistoryCounts {
     /// Past sessions.
     pub sessions: u64,
     pub exchanges: u64,
-    /// Tombstones.
-    pub forgotten: u64,
     /// The statistics of each agent.
     pub by_agent: BTreeMap<String, AgentCounts>,
 }
@@ -286,15 +284,14 @@ impl<'a> History<'a> {
     /// The statistics of history.
     pub async fn counts(self) -> Result<HistoryCounts, StoreError> {
         let mut results = self.0.engine()?.run(statement::HISTORY_COUNTS, Variables::new()).await?;
-        let forgotten = one(take("history_tombstone", &mut results, 0)?).unwrap_or_default();
-        let mut counts = HistoryCounts { forgotten, ..HistoryCounts::default() };
-        for row in take::<RawRow>("source", &mut results, 1)? {
+        let mut counts = HistoryCounts::default();
+        for row in take::<RawRow>("source", &mut results, 0)? {
             let mut row = row.columns("source")?;
             let count = counts.by_agent.entry(columns::take("source", &mut row, "agent")?).or_default();
             count.read = columns::take("source", &mut row, "sources")?;
             count.malformed = columns::take("source", &mut row, "malformed")?;
         }
-        for row in take::<RawRow>("past_session", &mut results, 2)? {
+        for row in take::<RawRow>("past_session", &mut results, 1)? {
             let mut row = row.columns("past_session")?;
             let count = counts.by_agent.entry(columns::take("past_session", &mut row, "agent")?).or_default();
             count.exchanges = columns::take("past_session", &mut row, "exchanges")?;
