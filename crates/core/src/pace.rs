@@ -17,9 +17,9 @@ const BREAKER_FAILURES: u32 = 3;
 const BREAKER_FIRST: Duration = Duration::from_secs(15);
 /// The longest time that the breaker is open.
 const BREAKER_MAX: Duration = Duration::from_secs(15 * 60);
-/// How long there must be no call, beyond a pause as there was before, until background work goes on.
+/// How much longer than the shortest of the last pauses a pause must be before background work goes on.
 pub const QUIET: Duration = Duration::from_millis(40);
-/// How long nobody has called when background work need not be as short as it can.
+/// How long nobody must have called before background work may take longer steps.
 pub const CALM: Duration = Duration::from_secs(2);
 /// The longest that calls hold background work off before each of its steps.
 pub const YIELD_MAX: Duration = Duration::from_secs(1);

@@ -33,8 +33,8 @@ impl Intake {
     /// The existing file that a session was read from before, if it is another one.
     pub(super) fn other_holder(&self, found: &Found, session: &str) -> Option<PathBuf> {
         let known = lock(&self.state.known);
-        let (other, _) = known.as_ref()?.holders.get(&(found.agent, session.to_owned()))?;
-        (*other != found.path && other.is_file()).then(|| other.clone())
+        let other = known.as_ref()?.holder(found.agent, session)?;
+        (other != found.path && other.is_file()).then(|| other.to_path_buf())
     }
 
     /// What is said of a file that is left out because another one has its session. The status says what only this one has.

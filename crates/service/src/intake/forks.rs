@@ -8,7 +8,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use super::Intake;
@@ -328,9 +328,10 @@ impl Intake {
         agent: Agent,
         session: &str,
     ) -> Result<Option<(PathBuf, Source)>, ServiceError> {
-        let holder = lock(&self.state.known)
-            .as_ref()
-            .and_then(|known| known.holders.get(&(agent, session.to_owned())).map(|(path, _)| path.clone()));
+        let holder = {
+            let known = lock(&self.state.known);
+            known.as_ref().and_then(|known| known.holder(agent, session)).map(Path::to_path_buf)
+        };
         let Some(path) = holder else { return Ok(None) };
         let source = self.history.source(agent, &path.to_string_lossy()).await?;
         Ok(source.map(|source| (path, source)))

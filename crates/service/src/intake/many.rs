@@ -197,8 +197,10 @@ impl Intake {
     /// Whether a session was read from a source other than this one.
     fn is_in_another(&self, agent: Agent, session: &str, key: &str) -> bool {
         let known = lock(&self.state.known);
-        let holder = known.as_ref().and_then(|known| known.holders.get(&(agent, session.to_owned())));
-        holder.is_some_and(|(path, _)| path != Path::new(key))
+        known
+            .as_ref()
+            .and_then(|known| known.holder(agent, session))
+            .is_some_and(|path| path != Path::new(key))
     }
 }
 

@@ -32,9 +32,9 @@ const EVERY: Duration = Duration::from_secs(10 * 60);
 const RETRY: Duration = Duration::from_secs(60);
 /// How long a look at a file that a hook named may take.
 const NAMED_LOOK_MAX: Duration = Duration::from_secs(1);
-/// How much is taken in without regard to callers: at first, so that what an agent has just said does not wait, and each time
-/// that they have held the intake off for as long as they may.
-pub(super) const FREE_BYTES: u64 = 256 << 10;
+/// How much a pass takes in without giving way to callers: when it begins, so that what an agent has just said does not wait,
+/// and after it has given way for as long as it may.
+pub(super) const ALLOWANCE_BYTES: u64 = 256 << 10;
 /// How long it takes to read a short file, or to redact and store a few exchanges.
 const STEP: Duration = Duration::from_millis(20);
 /// What an exchange counts for, beside what was read: storing it takes time however short it is.
@@ -364,10 +364,10 @@ impl Intake {
     /// Gives way to callers before some bytes are taken in, unless a file that a hook named waits for the end of this piece.
     pub(super) async fn give_way(&self, pass: &mut Pass, bytes: u64) {
         let is_awaited = self.state.has_named(&pass.reading) && self.is_kept();
-        if pass.free == 0 && !is_awaited && !self.base.traffic.give_way_for(STEP).await {
-            pass.free = FREE_BYTES;
+        if pass.allowance == 0 && !is_awaited && !self.base.traffic.give_way_for(STEP).await {
+            pass.allowance = ALLOWANCE_BYTES;
         }
-        pass.free = pass.free.saturating_sub(bytes);
+        pass.allowance = pass.allowance.saturating_sub(bytes);
     }
 }
 
@@ -548,7 +548,7 @@ mod tests {
 
     #[test]
     fn a_long_transcript_gives_way_to_calls_for_a_bounded_time() {
-        let words = usize::try_from(2 * FREE_BYTES).unwrap() / "word ".len();
+        let words = usize::try_from(2 * ALLOWANCE_BYTES).unwrap() / "word ".len();
         with_transcript(exchange("s", 0, words), false, async |service| {
             let _call = service.busy();
             let begun = Instant::now();

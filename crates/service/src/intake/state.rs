@@ -182,6 +182,11 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// The source that a session was read from.
+    pub fn holder(&self, agent: Agent, session: &str) -> Option<&Path> {
+        self.holders.get(&(agent, session.to_owned())).map(|(path, _)| path.as_path())
+    }
+
     /// The other source of a file's session, if that one counts. Of two recordings of a session, the longer one counts; also if
     /// its file is gone, unless this file is the same recording in another form.
     pub fn held_elsewhere(&self, found: &Found, session: &str) -> Option<PathBuf> {

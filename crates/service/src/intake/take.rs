@@ -11,7 +11,7 @@ use super::{
     apart::IN_ANOTHER,
     forks::{Copying, doubted, is_doubted},
     reading::{Cursor, Fault, Piece, Reading},
-    run::{EXCHANGE_BYTES, FREE_BYTES},
+    run::{ALLOWANCE_BYTES, EXCHANGE_BYTES},
     settings::HistorySettings,
     state::HistoryOptions,
     walk::{Found, Stat, file_of},
@@ -107,13 +107,13 @@ pub(super) struct Pass {
     pub(super) is_named: bool,
     /// Files that are doubted since they were read.
     pub(super) doubted: BTreeSet<PathBuf>,
-    /// How many bytes may be taken in without regard to callers.
-    pub(super) free: u64,
+    /// How many bytes may be taken in before the pass gives way to callers.
+    pub(super) allowance: u64,
 }
 
 impl Pass {
     pub(super) fn new(settings: HistorySettings, only: Option<Project>, oldest: i64) -> Self {
-        Self { settings, only, oldest, free: FREE_BYTES, ..Self::default() }
+        Self { settings, only, oldest, allowance: ALLOWANCE_BYTES, ..Self::default() }
     }
 
     /// Whether a session in a project and a folder, of the agent of a source, is wanted.
