@@ -61,8 +61,9 @@ impl Group {
 pub enum Attention {
     /// The worker gives way to it, and the daemon does not end before it.
     Full,
-    /// It is polled to draw progress: the daemon does not end before it, but the worker goes on.
-    Progress,
+    /// It asks for background work, or is polled to draw its progress: the daemon does not end before it, but the worker
+    /// goes on.
+    Background,
     /// A command repeats it while it holds something open: the daemon does not end before it, and does not show the
     /// call to those who watch.
     Held,
@@ -156,7 +157,7 @@ macro_rules! operations {
     };
 }
 
-use Attention::{Held, Progress, Watching};
+use Attention::{Background, Held, Watching};
 use Effect::{Adds, Destroys, Reads, Runs, Settles};
 
 operations! {
@@ -172,7 +173,7 @@ operations! {
     GetObservation "mem_get_observation" = Row::tool(Reads).command("get");
     Timeline "mem_timeline" = Row::tool(Reads).command("timeline");
     SavePrompt "mem_save_prompt" = Row::tool(Adds).session("session_id");
-    Stats "mem_stats" = Row::tool(Reads).command("stats").attention(Progress);
+    Stats "mem_stats" = Row::tool(Reads).command("stats").attention(Background);
 
     WorkBegin "work_begin" = Row::of(Group::Work, Adds);
     WorkNote "work_note" = Row::of(Group::Work, Adds);
@@ -229,14 +230,14 @@ operations! {
     Compact "op_compact" = Row::person(Runs).command("compact");
     Examine "op_examine" = Row::person(Runs).command("doctor");
 
-    HistoryImport "op_history_import" = Row::person(Runs).command("history import");
-    HistoryPreview "op_history_preview" = Row::person(Reads);
-    HistoryStatus "op_history_status" = Row::person(Reads).command("history status").attention(Progress);
+    HistoryImport "op_history_import" = Row::person(Runs).command("history import").attention(Background);
+    HistoryPreview "op_history_preview" = Row::person(Reads).attention(Background);
+    HistoryStatus "op_history_status" = Row::person(Reads).command("history status").attention(Background);
     HistorySession "op_history_session" = Row::person(Reads).command("history show");
     HistoryFacts "op_history_facts" = Row::person(Reads).command("history files");
     HistoryForget "op_history_forget" = Row::person(Destroys).command("history forget");
 
-    DistilStatus "op_distil_status" = Row::person(Reads).command("distil status").attention(Progress);
+    DistilStatus "op_distil_status" = Row::person(Reads).command("distil status").attention(Background);
     DistilPlan "op_distil_plan" = Row::person(Reads);
     DistilRun "op_distil_run" = Row::person(Runs).command("distil run");
     DistilReview "op_distil_review" = Row::person(Reads).command("distil review");
@@ -255,16 +256,16 @@ operations! {
     DocumentRemove "op_document_remove" = Row::person(Settles);
     DocumentForget "op_document_forget" = Row::person(Destroys).command("documents forget");
 
-    Worker "op_worker" = Row::person(Reads).command("worker").attention(Progress);
+    Worker "op_worker" = Row::person(Reads).command("worker").attention(Background);
     WorkerPause "op_worker_pause" = Row::person(Runs).command("worker pause");
     WorkerResume "op_worker_resume" = Row::person(Runs).command("worker resume");
-    Jobs "op_jobs" = Row::person(Reads).command("jobs").attention(Progress);
+    Jobs "op_jobs" = Row::person(Reads).command("jobs").attention(Background);
     JobsRetry "op_jobs_retry" = Row::person(Runs).command("jobs retry");
     Reindex "op_reindex" = Row::person(Runs).command("reindex");
 
     WorkList "op_work_list" = Row::person(Reads).command("work list");
     WorkShow "op_work_show" = Row::person(Reads).command("work show");
-    WorkTail "op_work_tail" = Row::person(Reads).command("work tail").attention(Progress);
+    WorkTail "op_work_tail" = Row::person(Reads).command("work tail").attention(Background);
     WorkResume "op_work_resume" = Row::person(Reads).command("work resume");
     WorkClose "op_work_close" = Row::person(Settles).command("work close");
     WorkFork "op_work_fork" = Row::person(Adds).command("work fork");
@@ -297,7 +298,7 @@ operations! {
     HookEnd "op_hook_end" = Row::hook(Settles);
     HookStep "op_hook_step" = Row::hook(Adds);
     HookHint "op_hook_hint" = Row::hook(Reads);
-    HookTranscript "op_hook_transcript" = Row::hook(Runs);
+    HookTranscript "op_hook_transcript" = Row::hook(Runs).attention(Background);
 }
 
 impl Operation {
@@ -405,10 +406,10 @@ mod tests {
     }
 
     #[test]
-    fn only_what_reads_can_be_background() {
+    fn background_work_gives_way_to_what_writes() {
         for &operation in Operation::ALL {
             let is_background = operation.attention() != Attention::Full;
-            assert!(!is_background || operation.only_reads(), "{operation}");
+            assert!(!is_background || !operation.changes_memories(), "{operation}");
             assert!(!(operation.only_reads() && operation.changes_memories()), "{operation}");
         }
     }
