@@ -102,7 +102,7 @@ pub use error::StoreError;
 pub use event::{Events, LogWalk};
 pub use history::{
     AgentCounts, ExchangeVectors, Exchanges, ForgottenText, ForgottenTexts, History, HistoryCounts,
-    PastSessions, Sources,
+    PastSessions, ReadExchanges, Sources,
 };
 pub use integrity::{Faulty, FaultyJobs, Integrity, LogExtent, ModelVectors, RevisionExtent};
 pub use job::{Job, JobCounts, JobKind, JobState, Jobs, ListedJob, Payload, Subject};

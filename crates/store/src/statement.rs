@@ -67,6 +67,7 @@ statements! {
     COMMIT_LIFTED_HISTORY = "commit_lifted_history",
     COMMIT_MEMORIES = "commit_memories",
     COMMIT_MOVED_VECTORS = "commit_moved_vectors",
+    COMMIT_NEW_EXCHANGES = "commit_new_exchanges",
     COMMIT_NEW_MEMORIES = "commit_new_memories",
     COMMIT_NEW_SESSIONS = "commit_new_sessions",
     COMMIT_NEW_WORKS = "commit_new_works",

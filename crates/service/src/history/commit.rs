@@ -14,7 +14,7 @@ use cerebro_core::domain::{
     limits::{HISTORY_BATCH_BYTES_MAX, HISTORY_BATCH_EXCHANGES_MAX},
     native_digest,
 };
-use cerebro_store::{StoreError, Write};
+use cerebro_store::{ReadExchanges, StoreError, Write};
 use cerebro_transcript as transcript;
 
 /// How many rows are read at once.
@@ -292,8 +292,7 @@ impl Draft {
 /// The changes that a batch makes.
 #[derive(Default)]
 struct Compared {
-    put: Vec<FullExchange>,
-    withdrawn: Vec<ExchangeId>,
+    read: ReadExchanges,
     gone: Vec<ExchangeId>,
     done: HistoryCommitted,
 }
@@ -324,14 +323,11 @@ impl Draft {
                 Some(here) if here.digest == full.exchange.digest => {
                     all.done.unchanged += 1;
                     if full.exchange.withdrawn && !was_withdrawn {
-                        all.withdrawn.push(full.exchange.id);
+                        all.read.withdrawn.push(full.exchange.id);
                     }
                 }
-                here => {
-                    let count = if here.is_none() { &mut all.done.added } else { &mut all.done.replaced };
-                    *count += 1;
-                    all.put.push(full);
-                }
+                Some(_) => all.read.changed.push(full),
+                None => all.read.added.push(full),
             }
         }
         // The remaining ones are at places that the batch does not have.
@@ -339,9 +335,11 @@ impl Draft {
             if self.ends_at.is_some_and(|end| exchange.seq >= end) {
                 all.gone.push(exchange.id);
             } else if self.withdrawn.contains(&exchange.seq) && !exchange.withdrawn {
-                all.withdrawn.push(exchange.id);
+                all.read.withdrawn.push(exchange.id);
             }
         }
+        all.done.added = all.read.added.len();
+        all.done.replaced = all.read.changed.len();
         all.done.removed = all.gone.len();
         all
     }
@@ -370,18 +368,18 @@ impl Draft {
             let problem = format!("a session of {} has this id", known.agent);
             return Err(ServiceError::invalid("session", self.session.id.as_str(), problem));
         }
-        let Compared { put, withdrawn, gone, done } = self.compared(self.kept(write).await?, &buried);
+        let Compared { read, gone, done } = self.compared(self.kept(write).await?, &buried);
         let mut session = self.merged(known.as_ref(), &buried);
         let before = session.exchanges;
         session.exchanges = count(session.exchanges, done.added, done.removed);
-        let is_same = known.as_ref() == Some(&session) && put.is_empty() && withdrawn.is_empty();
+        let is_same = known.as_ref() == Some(&session) && read.is_empty();
         // A session without exchanges is not stored: in most of these nobody said anything.
         let is_empty = session.exchanges == 0;
         let (is_shorter, source) = (!gone.is_empty(), self.source(&buried));
         let mut retracted_in = None;
         let is_rewritten = done.replaced > 0 && self.read_from != ReadFrom::StartAnew;
         if is_shorter || is_rewritten {
-            let lost = Lost { gone: &gone, replaced: if is_rewritten { &put } else { &[] } };
+            let lost = Lost { gone: &gone, replaced: if is_rewritten { &read.changed } else { &[] } };
             let retracted = retract(write, &session, lost, Why::Missing, |_| false).await?;
             retracted_in = (retracted.candidates > 0).then(|| session.project.clone());
         }
@@ -395,7 +393,7 @@ impl Draft {
             // The index finds its earlier exchanges in the other project, too.
             write.merge_past_session(&PastSession { exchanges: before, ..session.clone() });
         }
-        write.import_history(&session, before, put, withdrawn, &source);
+        write.import_history(&session, before, read, &source);
         Ok(Decided { done, source: None, is_changed: true, retracted_in })
     }
 }

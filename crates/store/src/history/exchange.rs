@@ -7,7 +7,7 @@ use surrealdb::types::{Bytes, Object, RecordId, SurrealValue, object};
 use super::{session::session_key, vector};
 use crate::{
     Store, StoreError,
-    columns::{self, Columns, RawRow, columns, row_of},
+    columns::{self, Columns, RawRow, columns, row_of, with_id},
     read::{Vars, Walk, one, take},
     row::{held, key, malformed},
     statement,
@@ -71,18 +71,29 @@ fn text_record(id: &ExchangeId) -> RecordId {
     RecordId::new(TEXTS, id.key())
 }
 
-pub(super) fn put(full: &FullExchange, at: Timestamp) -> Object {
-    let exchange = &full.exchange;
-    let mut row = row_of(exchange);
+/// The rows of an exchange: its own, and that of its text.
+fn rows(full: &FullExchange, at: Timestamp) -> (Object, Object) {
+    let mut row = row_of(&full.exchange);
     columns::put(&mut row, "stored_at", &at);
     let proven = (!full.proven.is_empty()).then(|| Bytes::from(compressed(&full.proven.as_json())));
+    (row, object! { text: Bytes::from(compressed(&full.text)), proven: proven })
+}
+
+pub(super) fn new(full: &FullExchange, at: Timestamp) -> Object {
+    let (row, text) = rows(full, at);
+    let id = &full.exchange.id;
+    object! { row: with_id(record(id), row), text: with_id(text_record(id), text) }
+}
+
+pub(super) fn put(full: &FullExchange, at: Timestamp) -> Object {
+    let (row, text) = rows(full, at);
+    let id = &full.exchange.id;
     object! {
-        id: record(&exchange.id),
+        id: record(id),
         row: row,
-        text_id: text_record(&exchange.id),
-        text: Bytes::from(compressed(&full.text)),
-        proven: proven,
-        vector_id: vector::record(&exchange.id),
+        text_id: text_record(id),
+        text: text,
+        vector_id: vector::record(id),
     }
 }
 

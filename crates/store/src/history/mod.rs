@@ -30,13 +30,30 @@ use cerebro_core::domain::{
     EventKind, ExchangeId, FullExchange, HistoryTombstone, PastSession, SessionId, Source,
 };
 
+/// What a reading of a session changes of its exchanges.
+#[derive(Debug, Default)]
+pub struct ReadExchanges {
+    /// They are not in the store.
+    pub added: Vec<FullExchange>,
+    /// They are in the store with another text.
+    pub changed: Vec<FullExchange>,
+    /// A rewind took them back; otherwise they are as they were.
+    pub withdrawn: Vec<ExchangeId>,
+}
+
+impl ReadExchanges {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.withdrawn.is_empty()
+    }
+}
+
 /// The changes of the tables of history.
 #[derive(Default)]
 pub(super) struct HistoryChanges {
     /// Each with its number of exchanges when the decision was made.
     sessions: Vec<(PastSession, u32)>,
-    exchanges: Vec<FullExchange>,
-    withdrawn: Vec<ExchangeId>,
+    exchanges: ReadExchanges,
     gone_sessions: Vec<SessionId>,
     /// Sessions whose sources must next be read from the beginning.
     unread: Vec<SessionId>,
@@ -48,9 +65,9 @@ pub(super) struct HistoryChanges {
 }
 
 impl HistoryChanges {
-    /// Whether any exchange changes or goes, and its vector with it.
+    /// Whether any exchange changes or goes, and its vector with it. A new one has none yet.
     pub fn touches_vectors(&self) -> bool {
-        !self.exchanges.is_empty() || !self.gone_exchanges.is_empty()
+        !self.exchanges.changed.is_empty() || !self.gone_exchanges.is_empty()
     }
 
     /// Whether a text is forgotten in all sessions.
@@ -91,8 +108,10 @@ impl Part for HistoryChanges {
         commit.add(statement::COMMIT_PAST_SESSIONS, "past_sessions", &self.sessions, |(put, before)| {
             session::put(put, *before)
         });
-        commit.add(statement::COMMIT_EXCHANGES, "exchanges", &self.exchanges, |full| exchange::put(full, at));
-        commit.add(statement::COMMIT_WITHDRAWN, "withdrawn", &self.withdrawn, |id| {
+        let ReadExchanges { added, changed, withdrawn } = &self.exchanges;
+        commit.add(statement::COMMIT_NEW_EXCHANGES, "new_exchanges", added, |full| exchange::new(full, at));
+        commit.add(statement::COMMIT_EXCHANGES, "exchanges", changed, |full| exchange::put(full, at));
+        commit.add(statement::COMMIT_WITHDRAWN, "withdrawn", withdrawn, |id| {
             object! { id: exchange::record(id), at: datetime(at) }
         });
         commit.add(statement::COMMIT_GONE_EXCHANGES, "gone_exchanges", &self.gone_exchanges, exchange::gone);
@@ -133,19 +152,20 @@ pub(super) fn event(kind: EventKind, session: &PastSession) -> NewEvent {
 
 /// The changes of history.
 impl Write<'_> {
-    /// Imports exchanges of a session, marks those that a rewind withdrew, and records how far the source was read.
-    /// `session` is written in its new state; it had `before` exchanges.
+    /// Imports exchanges of a session, and records how far the source was read. `session` is written in its new state; it had
+    /// `before` exchanges.
     pub fn import_history(
         &mut self,
         session: &PastSession,
         before: u32,
-        exchanges: Vec<FullExchange>,
-        withdrawn: Vec<ExchangeId>,
+        read: ReadExchanges,
         source: &Source,
     ) {
         let history = self.take_in(session, before);
-        history.exchanges.extend(exchanges);
-        history.withdrawn.extend(withdrawn);
+        let ReadExchanges { added, changed, withdrawn } = &mut history.exchanges;
+        added.extend(read.added);
+        changed.extend(read.changed);
+        withdrawn.extend(read.withdrawn);
         history.sources.push(source.clone());
     }
 
@@ -159,9 +179,9 @@ impl Write<'_> {
         self.take_in(session, 0);
     }
 
-    /// An exchange came with an export. Its session had `before` exchanges.
+    /// An exchange that is not in the store came with an export. Its session had `before` exchanges.
     pub fn import_exchange(&mut self, session: &PastSession, before: u32, full: FullExchange) {
-        self.take_in(session, before).exchanges.push(full);
+        self.take_in(session, before).exchanges.added.push(full);
     }
 
     /// What these tombstones stand for was forgotten, here or where an export comes from.
@@ -191,8 +211,8 @@ impl Write<'_> {
 
     /// The digest that the exchange will have after this commit, if it exists.
     pub async fn exchange_digest(&self, id: &ExchangeId) -> Result<Option<String>, StoreError> {
-        let put = self.tables().history.exchanges.iter().find(|full| full.exchange.id == *id);
-        match put {
+        let ReadExchanges { added, changed, .. } = &self.tables().history.exchanges;
+        match added.iter().chain(changed).find(|full| full.exchange.id == *id) {
             Some(full) => Ok(Some(full.exchange.digest.clone())),
             None => self.store().exchanges().digest(id).await,
         }
