@@ -118,6 +118,17 @@ fn an_agent_is_chosen_beside_a_project() {
 }
 
 #[test]
+fn the_first_import_keeps_what_was_included_before() {
+    let home = furnished();
+    home.json(&["history", "include", "acme/app"]);
+    import(&home, &["--project", "acme/two"]);
+    let status = home.json(&["history", "status"]);
+    assert_eq!(status["chosen"], json!(["acme/app", "acme/two"]), "{status}");
+    home.take_in();
+    assert_eq!(home.past_sessions().len(), 4);
+}
+
+#[test]
 fn a_project_without_sessions_is_named_and_changes_nothing() {
     let home = furnished();
     let import = ["history", "import", "--project", "acme/tow", "--since", "0"];

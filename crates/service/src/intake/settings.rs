@@ -144,17 +144,14 @@ impl HistorySettings {
     }
 
     /// These settings after a person chose agents, a project, or agents in a project. The first choice narrows the settings
-    /// to itself; each later one is added. Without agents and a project, the settings stay as they are.
+    /// to itself; each later one is added, and so is one beside what was included while history was off. Without agents and
+    /// a project, the settings stay as they are.
     #[must_use]
     pub fn choosing(&self, agents: &[String], project: Option<&str>) -> Self {
         let mut chosen = self.clone();
-        if !self.enabled {
-            if !agents.is_empty() {
-                chosen.agents = agents.to_vec();
-            }
-            if let Some(project) = project {
-                chosen.include = vec![Choice::of(None, Some(project))];
-            }
+        if !self.enabled && self.agents.is_empty() && self.include.is_empty() {
+            chosen.agents = agents.to_vec();
+            chosen.include = project.map(|name| Choice::of(None, Some(name))).into_iter().collect();
             return chosen;
         }
         let asked: Vec<Choice> = match agents {
@@ -275,6 +272,16 @@ mod tests {
         assert_eq!((all.agents.len(), all.include.len()), (2, 0), "{all:?}");
         let everything = after(&[(&[], None), (&[CODEX], two)]);
         assert_eq!((everything.agents.len(), everything.include.len()), (0, 0), "{everything:?}");
+    }
+
+    #[test]
+    fn the_first_import_keeps_what_was_included_before() {
+        let before = ["/srv/other", "acme/app"].map(|name| Choice::of(None, Some(name))).to_vec();
+        let off = HistorySettings { include: before.clone(), ..Default::default() };
+        assert_eq!(off.choosing(&[], None), off);
+        assert_eq!(off.choosing(&[], Some("acme/app")), off);
+        let two = Choice::of(None, Some("acme/two"));
+        assert_eq!(off.choosing(&[], Some("acme/two")).include, [&before[..], &[two]].concat());
     }
 
     #[test]
