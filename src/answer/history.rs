@@ -59,6 +59,9 @@ pub struct Status {
     /// Which sessions are chosen, in words; `all` is one choice.
     #[serde(default)]
     pub chosen: Vec<Text>,
+    /// The projects and folders that are excluded, whatever is chosen.
+    #[serde(default)]
+    pub excluded: Vec<Text>,
     pub sessions: u64,
     pub exchanges: u64,
     /// How far the import is.

@@ -96,6 +96,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
         state: state.into(),
         enabled,
         chosen: call.service.intake.choices().iter().map(Text::of).collect(),
+        excluded: call.service.intake.excluded().iter().map(Text::of).collect(),
         sessions: counts.sessions,
         exchanges: counts.exchanges,
         files: progress.files as u64,

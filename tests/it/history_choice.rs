@@ -97,6 +97,17 @@ fn the_last_choice_is_not_removed_in_silence() {
 }
 
 #[test]
+fn the_status_names_what_is_excluded() {
+    let home = furnished();
+    home.json(&["history", "exclude", "acme/app"]);
+    home.take_in();
+    let status = home.json(&["history", "status"]);
+    assert_eq!((&status["chosen"], &status["excluded"]), (&json!(["all"]), &json!(["acme/app"])), "{status}");
+    let shown = home.run(&["history", "status"]).success();
+    assert!(shown.contains("excluded\tacme/app"), "{shown}");
+}
+
+#[test]
 fn two_agents_in_two_projects_are_two_choices() {
     let home = furnished();
     import(&home, &["--agent", "claude-code", "--project", "acme/two"]);

@@ -359,6 +359,11 @@ impl Intake {
         settings.choices().iter().map(ToString::to_string).collect()
     }
 
+    /// The projects and folders that the settings exclude.
+    pub fn excluded(&self) -> Vec<String> {
+        self.state.settings().unwrap_or_default().exclude
+    }
+
     /// Whether sessions are imported without being asked for.
     pub fn is_kept(&self) -> bool {
         self.state.keeps_history()

@@ -108,7 +108,7 @@ const TAKEN: &[Column<Taken>] = &[
     ("agent", Layout::Fixed, |one| shown(&one.agent)),
     ("read", Layout::Count, |one| shown(&one.read)),
     ("exchanges", Layout::Count, |one| shown(&one.exchanges)),
-    ("with secrets removed", Layout::Count, |one| shown(&one.progress.redacted)),
+    ("secrets removed", Layout::Count, |one| shown(&one.progress.redacted)),
     ("unreadable lines", Layout::Count, |one| (one.progress.malformed + one.progress.oversized).to_string()),
     ("unknown records", Layout::Flexible, unknown),
 ];
@@ -362,6 +362,7 @@ fn show_status(context: &CommandContext, status: &Received<Status>) -> Result<()
     context.output.facts(&[
         ("history", shown(&status.state)),
         ("chosen", if status.enabled { shown(&status.chosen) } else { String::new() }),
+        ("excluded", shown(&status.excluded)),
         ("under way", under_way),
         ("sessions", shown(&status.sessions)),
         ("exchanges", shown(&status.exchanges)),
