@@ -266,14 +266,16 @@ pub(super) async fn facts(call: &mut Call) -> AnswerTo<of::HistoryFacts> {
             );
         }
     };
-    let limit = if line.is_some() { LIMIT_MAX } else { limit };
-    let mut found = call.service.history.facts(project.as_ref(), &about, limit).await?;
+    // A line is looked for in more exchanges than are shown.
+    let wanted = if line.is_some() { LIMIT_MAX } else { limit };
+    let mut found = call.service.history.facts(project.as_ref(), &about, wanted).await?;
     let mut line_found = None;
     if let Some(line) = line {
         let at = call.service.history.exchange_with_line(&found.facts, &line).await?;
         line_found = Some(at.is_some());
-        if let Some(at) = at {
-            found.facts = vec![found.facts.swap_remove(at)];
+        match at {
+            Some(at) => found.facts = vec![found.facts.swap_remove(at)],
+            None => found.facts.truncate(limit),
         }
     }
     Ok(history::Facts {

@@ -191,13 +191,47 @@ fn a_session_without_a_title_is_known_by_what_it_was_asked_first() {
 #[test]
 fn an_empty_answer_says_what_to_try() {
     let home = Home::new();
-    let said = |args: &[&str]| home.run(&[&["history", "search"][..], args].concat()).stderr;
-    assert!(said(&["heron"]).contains("history import"), "{}", said(&["heron"]));
+    for args in [["search", "heron"], ["files", "a.rs"], ["how", "make"], ["fix", "fatal"]] {
+        let said = home.run(&[&["history"][..], &args].concat()).stderr;
+        assert!(said.contains("`cerebro history import`"), "{args:?}: {said}");
+    }
     let home = furnished();
     let said = |args: &[&str]| home.run(&[&["history", "search"][..], args].concat()).stderr;
     assert!(said(&["heron"]).contains("--all-projects"));
     assert!(said(&["kittiwake", "--all-projects"]).contains("--all`"));
     assert!(!said(&["petrel"]).contains("--all-projects"));
+}
+
+#[test]
+fn a_list_that_may_have_been_cut_says_so() {
+    let home = Home::new();
+    let file = home.work().join("auk.rs");
+    fs::write(&file, "fn auk() {}\n").unwrap();
+    let turn = |session: Claude, n: usize| {
+        let edit = json!({"file_path": file, "old_string": "x", "new_string": "y"});
+        let make = json!({"command": format!("make auk{n}")});
+        let session = session.turn(&format!("Mend auk {n}"), "Trying.").call("Edit", edit, "ok", false);
+        session.call("Bash", make, "fatal: the auk has no wings", true)
+    };
+    (1..=2).fold(Claude::new("s-1", &home.work()), turn).turn("Thanks", "Yes.").write(&home);
+    home.take_in();
+    for asked in [
+        ["files", "auk.rs"],
+        ["how", "make auk"],
+        ["fix", "no wings"],
+        ["blame", "auk.rs"],
+        // Nobody wrote that line.
+        ["blame", "auk.rs:1"],
+    ] {
+        let whole = [&["history"][..], &asked].concat();
+        let cut = [&whole[..], &["--limit", "1"]].concat();
+        for (args, count) in [(&whole, 2), (&cut, 1)] {
+            let found = home.json(args);
+            assert_eq!(found["facts"].as_array().map(Vec::len), Some(count), "{args:?}: {found}");
+            let said = home.run(args).stderr;
+            assert_eq!(said.contains("see `--limit`"), count == 1, "{args:?}: {said}");
+        }
+    }
 }
 
 #[test]

@@ -111,6 +111,22 @@ fn a_person_reads_a_list_of_exchanges_to_its_end() {
 }
 
 #[test]
+fn a_search_that_nothing_fits_says_so_and_shows_the_nearest() {
+    let (home, _) = furnished();
+    let search = ["history", "search", "reply kumquat harpsichord zeppelin sonata", "--project", "demo"];
+    let all = home.json(&search);
+    assert_eq!((&all["match"], all["hits"].as_array().map(Vec::len)), (&json!("none"), Some(5)), "{all}");
+    assert_eq!(all["hits"][4]["session"], "s1", "a script decides by itself: {all}");
+    for (more, count) in [(&[][..], 3), (&["--limit", "4"][..], 4)] {
+        let shown = home.run(&[&search[..], more].concat());
+        assert!(shown.stderr.contains("nothing fits (match: none)"), "{shown:?}");
+        assert_eq!(shown.stdout.lines().count(), count, "{shown:?}");
+    }
+    let fits = home.run(&["history", "search", "walrus3 reply", "--project", "demo"]);
+    assert!(fits.stderr.contains("match: strong") && !fits.stderr.contains("nothing fits"), "{fits:?}");
+}
+
+#[test]
 fn all_sessions_are_listed_however_many_there_are() {
     let home = Home::new();
     // The daemon answers 500 at once.

@@ -138,7 +138,7 @@ pub async fn run(context: &CommandContext, args: SearchArgs) -> Result<()> {
 }
 
 /// The message when no hit fits. Keeps only the nearest hits unless more were requested.
-fn nothing_fits(found: &mut Found, is_asked_for_more: bool) -> Option<String> {
+pub(super) fn nothing_fits(found: &mut Found, is_asked_for_more: bool) -> Option<String> {
     if found.matched != "none" || found.hits.is_empty() {
         return None;
     }
@@ -178,7 +178,7 @@ fn searched(found: &Found) -> String {
 }
 
 /// Prints how well the hits fit, and where more can be found.
-fn print_details(context: &CommandContext, found: &Found) {
+pub(super) fn print_details(context: &CommandContext, found: &Found) {
     // What fits nothing was said first.
     if !found.hits.is_empty() && (found.matched == "strong" || found.matched == "partial") {
         let missing = if found.relaxed { "; no hit has every word" } else { "" };
@@ -197,11 +197,6 @@ fn print_details(context: &CommandContext, found: &Found) {
             context.output.note(&format!("{name}: {}", evidence_note(hint, unit, kind)));
         }
     }
-    print_further(context, found);
-}
-
-/// Names other projects with better hits, and where the list goes on.
-pub(super) fn print_further(context: &CommandContext, found: &Found) {
     for other in &found.elsewhere {
         let hits = text::counted(other.hits, "better hit");
         context.output.note(&format!("project {}: {hits}", other.project.raw()));

@@ -2,9 +2,9 @@
 
 use std::path::{Component, Path};
 
-use super::super::marks::{print_marks, repeating};
+use super::super::marks::repeating;
 use super::super::prelude::*;
-use super::super::search::print_further;
+use super::super::search::{nothing_fits, print_details};
 use super::super::selection::ProjectArgs;
 use crate::answer::{
     history::{Distilled, Exchange, Fact, Facts, Row, Status, Whole},
@@ -20,6 +20,8 @@ use cerebro_core::domain::{
 
 /// Exchanges of a session that are asked for at once.
 const PAGE: usize = 50;
+/// How many answers are shown if no limit was given.
+const ANSWERS: usize = 20;
 /// Most sessions that `--limit` can name.
 const SESSIONS_MAX: usize = 1_000_000;
 /// Smallest part of an exchange that can be requested, in bytes.
@@ -28,6 +30,8 @@ const PART_BYTES: usize = 256;
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Search what was said and done in past sessions
+///
+/// If nothing fits, only the nearest 3 are shown, unless `--limit` is given.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     /// Words to search for
@@ -103,17 +107,21 @@ pub struct FixArgs {
 struct ScopeArgs {
     #[command(flatten)]
     of: ProjectArgs,
-    /// Show at most N, 1 to 50
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = within(1..=LIMIT_MAX))]
-    limit: usize,
+    /// Show at most N, 1 to 50 [default: 20]
+    #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
+    limit: Option<usize>,
 }
 
 impl ScopeArgs {
-    fn request<O>(&self, operation: O) -> Request<O> {
-        self.of.request(operation).with("limit", self.limit)
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(ANSWERS)
     }
 
-    /// Asks for facts. If there are none, says which project may have been meant.
+    fn request<O>(&self, operation: O) -> Request<O> {
+        self.of.request(operation).with("limit", self.limit())
+    }
+
+    /// Asks for facts. If there are none, says whether anything was imported, and which project may have been meant.
     async fn facts(
         &self,
         context: &CommandContext,
@@ -122,6 +130,10 @@ impl ScopeArgs {
         let daemon = Daemon::reach(&context.home()?).await?;
         let answer = daemon.read(request).await?;
         if answer.facts.is_empty() {
+            let status = daemon.read(Request::new(of::HistoryStatus)).await?;
+            if let Some(words) = nothing_imported(&status) {
+                context.output.note(words);
+            }
             context.output.notes(&suggest::for_unknown_past(&daemon, self.of.project.as_deref()).await?);
         }
         Ok(answer)
@@ -158,7 +170,7 @@ const FILES: &[Column<Fact>] = &[
     ("id", Layout::Id, |fact| shown(&fact.id)),
     ("at", Layout::Moment, |fact| shown(&fact.at)),
     ("agent", Layout::Spare, |fact| shown(&fact.agent)),
-    ("session", Layout::Spare, |fact| shown(&fact.session)),
+    ("session", Layout::Id, |fact| shown(&fact.session)),
     ("file", Layout::Fixed, |fact| shown(&fact.what)),
     ("asked", Layout::Flexible, |fact| shown(&fact.title)),
 ];
@@ -171,13 +183,14 @@ const COMMANDS: &[Column<Fact>] = &[
     ("command", Layout::Flexible, |fact| shown(&fact.what)),
 ];
 
+/// Of an error and its fix, a few characters say nothing. So where they have no room in a table, each row is a list.
 const ERRORS: &[Column<Fact>] = &[
     ("at", Layout::Moment, |fact| shown(&fact.at)),
     ("id", Layout::Id, |fact| shown(&fact.id)),
-    ("session", Layout::Spare, |fact| shown(&fact.session)),
-    ("error", Layout::Flexible, |fact| shown(&fact.what)),
-    ("then succeeded", Layout::Flexible, |fact| shown(&fact.then)),
-    ("after a change of", Layout::Flexible, |fact| {
+    ("session", Layout::Id, |fact| shown(&fact.session)),
+    ("error", Layout::Fixed, |fact| shown(&fact.what)),
+    ("then succeeded", Layout::Fixed, |fact| shown(&fact.then)),
+    ("after a change of", Layout::Fixed, |fact| {
         fact.fix.as_ref().map(|fix| shown(&fix.changed)).unwrap_or_default()
     }),
 ];
@@ -194,8 +207,15 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<()> {
     if answer.hits.is_empty() {
         let status = daemon.read(Request::new(of::HistoryStatus)).await?;
         let is_hidden = !args.all && !daemon.read(asked(true)).await?.hits.is_empty();
-        context.output.note(nothing_found(&status, &args, is_hidden));
+        let words = nothing_imported(&status).unwrap_or_else(|| nothing_found(&args, is_hidden));
+        context.output.note(words);
         context.output.notes(&suggest::for_unknown_past(&daemon, args.scope.of.project.as_deref()).await?);
+    }
+    let (mut raw, mut answer) = (answer.raw().clone(), answer.into_answer());
+    // A program gets all.
+    let is_asked_for_more = args.scope.limit.is_some() || args.cursor.is_some() || context.output.is_json();
+    if let Some(words) = nothing_fits(&mut answer, is_asked_for_more) {
+        context.output.note(&words);
     }
     let mut found = Vec::with_capacity(answer.hits.len());
     for hit in &answer.hits {
@@ -204,7 +224,6 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<()> {
         let Observation { session_id, agent, .. } = daemon.read(part).await?.into_answer();
         found.push((hit, session_id, agent));
     }
-    let mut raw = answer.raw().clone();
     for (row, (_, session, agent)) in raw["hits"].as_array_mut().into_iter().flatten().zip(&found) {
         row["session"] = json!(session);
         row["agent"] = json!(agent);
@@ -214,22 +233,38 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<()> {
         vec![shown(&hit.id), shown(&hit.date), shown(agent), shown(session), shown(&hit.title)]
     });
     context.output.table(&table, "no past session mentions it")?;
-    print_marks(context, answer.hits.iter().map(|hit| (&hit.id, &hit.marks)));
-    print_further(context, &answer);
+    print_details(context, &answer);
     Ok(())
 }
 
-/// Why a search found nothing, and what to try next.
-fn nothing_found(status: &Status, args: &SearchArgs, is_hidden: bool) -> &'static str {
+/// Why nothing can be found, if nothing was imported.
+fn nothing_imported(status: &Status) -> Option<&'static str> {
     match status.exchanges {
         0 if !status.enabled => {
-            "past sessions are not imported; `cerebro history import` asks and imports them"
+            Some("past sessions are not imported; `cerebro history import` asks and imports them")
         }
-        0 => "nothing was imported yet; `cerebro history status` shows the progress",
-        _ if is_hidden => "`--all` finds it, in sessions of sub-agents or those without a person",
-        _ if !args.scope.of.all_projects => "`--all-projects` searches past sessions of every project",
-        _ if !args.all => "`--all` also searches sessions of sub-agents and those without a person",
-        _ => "other words may find it; `cerebro history show` lists the sessions",
+        0 => Some("nothing was imported yet; `cerebro history status` shows the progress"),
+        _ => None,
+    }
+}
+
+/// What to try next after a search that found nothing.
+fn nothing_found(args: &SearchArgs, is_hidden: bool) -> &'static str {
+    if is_hidden {
+        "`--all` finds it, in sessions of sub-agents or those without a person"
+    } else if !args.scope.of.all_projects {
+        "`--all-projects` searches past sessions of every project"
+    } else if !args.all {
+        "`--all` also searches sessions of sub-agents and those without a person"
+    } else {
+        "other words may find it; `cerebro history show` lists the sessions"
+    }
+}
+
+/// Says that there may be more than a list shows, if it is as long as its limit.
+fn print_limit(context: &CommandContext, shown: usize, limit: usize) {
+    if shown >= limit {
+        context.output.note("there may be more; see `--limit`");
     }
 }
 
@@ -364,9 +399,7 @@ async fn list(context: &CommandContext, project: Option<String>, limit: usize) -
         None => "no past sessions yet; `cerebro history import` imports them, after asking",
     };
     context.output.table(&Table::of(SESSIONS, &sessions), nothing)?;
-    if sessions.len() >= limit {
-        context.output.note("there may be more; see `--limit`");
-    }
+    print_limit(context, sessions.len(), limit);
     context.output.notes(&suggestions);
     Ok(())
 }
@@ -383,7 +416,9 @@ async fn print_facts(
     let answer = scope.facts(context, request).await?;
     context.output.json(answer.raw())?;
     let nothing = if answer.unrecorded { UNRECORDED } else { nothing };
-    context.output.table(&Table::of(columns, &answer.facts), nothing)
+    context.output.table(&Table::of(columns, &answer.facts), nothing)?;
+    print_limit(context, answer.facts.len(), scope.limit());
+    Ok(())
 }
 
 /// The message if no similar command is found and the command itself would not be recorded.
@@ -426,7 +461,12 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<()> {
     if written.is_some() && answer.line_found == Some(false) {
         context.output.note("no past session wrote that line; these changed the file");
     }
-    context.output.table(&Table::of(FILES, &answer.facts), "no past session changed it")
+    context.output.table(&Table::of(FILES, &answer.facts), "no past session changed it")?;
+    // One session wrote a line.
+    if answer.line_found != Some(true) {
+        print_limit(context, answer.facts.len(), args.scope.limit());
+    }
+    Ok(())
 }
 
 /// The project of the folder that a file is in, or was. `None` if that is below the working folder, or if the daemon looks
@@ -490,6 +530,39 @@ fn text_of(file: &Path, number: usize) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::screen::tests::screen;
+
+    #[test]
+    fn sessions_paths_errors_and_fixes_can_be_read_on_terminals() {
+        let file = "crates/service/src/intake/settings.rs";
+        let error = "error[E0502]: cannot borrow `self.settings` as mutable because it is also borrowed";
+        let command = "cargo clippy --workspace --all-targets";
+        let fact = |session: &str, what: &str| -> Fact {
+            let fact = json!({
+                "id": "xn3eeffrranml", "at": "2026-11-20T10:00:00Z", "agent": "codex", "session": session,
+                "project": "acme/app", "title": "Mend it", "what": what, "ok": null, "succeeded": 0, "failed": 0,
+                "then": [command], "mended_in": "xn3eeffrranml", "same_command": true, "changed": [file],
+            });
+            serde_json::from_value(fact).unwrap()
+        };
+        let sessions = ["4f0c2b1e-8a57-4d31-9b0e-5c1f6a7d8e90", "7a9d0c3f-8a57-4d31-9b0e-5c1f6a7d8e90"];
+        for width in [80, 120, 160] {
+            // What is too long for a line goes on in the next one.
+            let words = |columns: &[Column<Fact>], what: &str| {
+                let table = Table::of(columns, &sessions.map(|session| fact(session, what)));
+                table.drawn(&screen(width)).split_whitespace().collect::<Vec<_>>().join(" ")
+            };
+            for (shown, wanted) in [
+                (words(FILES, file), &[file, "Mend it"][..]),
+                (words(ERRORS, error), &[error, command, file]),
+            ] {
+                let begins = sessions.iter().map(|session| &session[..7]);
+                for part in wanted.iter().copied().chain(begins) {
+                    assert!(shown.contains(part), "{width}: `{part}` is not in {shown}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_place_is_a_file_and_perhaps_a_line() {
