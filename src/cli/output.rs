@@ -140,7 +140,7 @@ impl Output {
             )
             .hint(format!("`--yes` answers yes to: {question}")));
         }
-        say(&format!("{} [y/N] ", text::strip_hidden(question)));
+        say(&prompt(question, self.screen.as_ref().map(|screen| screen.width)));
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).map_err(|error| Error::stream("standard input", &error))?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -183,10 +183,20 @@ impl Output {
 /// The narrowest column for values beside their names, and the indent of values on narrower terminals.
 const VALUE_COLUMNS_MIN: usize = 16;
 const NARROW_INDENT: usize = 2;
+/// Columns for the answer behind a question: a blank and a letter.
+const ANSWER_COLUMNS: usize = 2;
 
 /// Writes to standard error. A failure is ignored: there is no other place to report it.
 fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// A question as it is asked, wrapped between words at the terminal's width. The answer is typed behind it.
+fn prompt(question: &str, columns: Option<usize>) -> String {
+    let question = format!("{} [y/N]", text::strip_hidden(question));
+    let Some(columns) = columns else { return format!("{question} ") };
+    let fold = |line: &str| table::folded("", line, 0, columns.saturating_sub(ANSWER_COLUMNS));
+    format!("{} ", question.lines().map(fold).collect::<String>().trim_end())
 }
 
 /// Names and values, one per line. Values are wrapped at `columns` on a terminal; elsewhere a tab precedes them.
@@ -218,6 +228,18 @@ mod tests {
         assert_eq!(fact_lines(&facts, Some(80)), "id:         x\ntopic key:  a b\n");
         assert_eq!(fact_lines(&facts, None), "id\tx\ntopic key\ta b\n");
         assert_eq!(fact_lines(&[], Some(80)), "");
+    }
+
+    #[test]
+    fn a_question_is_wrapped_between_words() {
+        let question = "Import these sessions? Agents can search them.";
+        assert_eq!(prompt(question, None), format!("{question} [y/N] "));
+        assert_eq!(
+            prompt(question, Some(33)),
+            "Import these sessions? Agents\ncan search them. [y/N] ",
+            "`can` would just fit, but not the answer"
+        );
+        assert_eq!(prompt("Two\nlines?", Some(80)), "Two\nlines? [y/N] ");
     }
 
     #[test]

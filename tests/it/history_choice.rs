@@ -152,6 +152,15 @@ fn a_project_without_sessions_is_named_and_changes_nothing() {
 }
 
 #[test]
+fn where_no_session_is_the_question_is_about_those_to_come() {
+    let home = Home::new();
+    let asked = || home.run(&["history", "import"]).stderr;
+    assert!(asked().contains("Import sessions from now on?"), "{}", asked());
+    claude(&home, "s-1", &home.work());
+    assert!(asked().contains("Import these sessions and keep them current"), "{}", asked());
+}
+
+#[test]
 fn a_yes_at_setup_counts_for_sessions_to_come() {
     let home = Home::new();
     let run = home.run(&["setup", "claude-code", "--history", "yes"]);

@@ -96,7 +96,7 @@ fn setup_imports_nothing_without_consent() {
     Claude::new("s-1", &home.work()).turn("Ask about the gannet", "It nests.").write(&home);
     let config = || fs::read_to_string(home.data().join("config.toml")).unwrap_or_default();
     let run = home.run(&["setup", "claude-code"]);
-    assert!(run.stderr.contains("1 past sessions"), "what is there is named: {run:?}");
+    assert!(run.stderr.contains("past sessions of agents on this machine (1 file, "), "{run:?}");
     home.run(&["setup", "claude-code", "--history", "no"]).success();
     assert!(!config().contains("enabled"), "{}", config());
     home.run(&["setup", "claude-code", "--history", "yes"]).success();

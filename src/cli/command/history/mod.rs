@@ -170,7 +170,8 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<()> {
         if !context.output.is_json() {
             show_found(context, &found)?;
         }
-        context.output.agree(false, &question(&settings, &args), "nothing was imported")?;
+        let question = question(&settings, &args, !found.agents.is_empty());
+        context.output.agree(false, &question, "nothing was imported")?;
     }
     let changes = changes(&settings, &args);
     if !changes.is_empty() {
@@ -204,15 +205,19 @@ fn asked<O>(operation: O, args: &ImportArgs) -> Request<O> {
         .given(json!({ "agents": args.agents, "project": args.project, "since": args.since }))
 }
 
-/// The question before an import, with what a yes means.
-fn question(settings: &HistorySettings, args: &ImportArgs) -> String {
+/// The question before an import, with what a yes means. It is about sessions to come if none are there.
+fn question(settings: &HistorySettings, args: &ImportArgs, are_there: bool) -> String {
     let mut only: Vec<String> = args.agents.iter().map(|agent| format!("of {agent}")).collect();
     only.extend(args.project.iter().map(|project| format!("of project {project}")));
     let only = if only.is_empty() { String::new() } else { format!(" ({} only)", only.join(", ")) };
     let files = if args.memory_files { " and agents' memory files" } else { "" };
-    let from_then = if settings.enabled { "" } else { " and keep them current from now on" };
+    let (these, from_then) = match (are_there, settings.enabled) {
+        (false, _) => ("", " from now on"),
+        (true, false) => (" these", " and keep them current from now on"),
+        (true, true) => (" these", ""),
+    };
     format!(
-        "Import these sessions{only}{files}{from_then}? They stay on this machine, without secrets; agents can search them."
+        "Import{these} sessions{only}{files}{from_then}? They stay on this machine, without secrets; agents can search them."
     )
 }
 
@@ -270,16 +275,17 @@ pub async fn offer(
     if files == 0 && answer.is_none() {
         return Ok(());
     }
-    let there = format!("{files} past sessions of agents ({}) are on this machine", bytes(size));
+    let amount = format!("{}, {}", text::counted(files, "file"), bytes(size));
+    let there = format!("past sessions of agents on this machine ({amount})");
     let question = format!(
-        "{there}. Import them, and keep them current? They stay here, without secrets; agents can search them."
+        "Import the {there}, and keep them current? They stay here, without secrets; agents can search them."
     );
     let is_meant = match answer {
         Some(answer) => answer == Answer::Yes,
         None if asks && context.output.can_ask() => context.output.confirm(&question)?,
         None => {
             let next = "`cerebro history import` asks, and lets agents search them";
-            context.output.note(&format!("{there}; {next}"));
+            context.output.note(&format!("found {there}; {next}"));
             return Ok(());
         }
     };
