@@ -135,9 +135,12 @@ impl Daemon {
 
     /// The same; `hint` says what else the command takes.
     pub async fn memory_id_or(&self, given: &str, hint: &str) -> Result<String> {
-        match MemoryId::parse(given) {
-            Ok(id) => Ok(id.to_string()),
-            Err(_) => self.begun(given, None, hint).await,
+        if let Ok(id) = MemoryId::parse(given) {
+            return Ok(id.to_string());
+        }
+        match self.begun(given, None, hint).await {
+            Ok(id) => Ok(id),
+            Err(unknown) => Err(self.readable_id(given).await.map_or(unknown, |id| no_memory(&id))),
         }
     }
 
@@ -182,6 +185,16 @@ const FIND_READABLE: &str = "`cerebro search`, `cerebro list` and `cerebro histo
                              characters that no other id has are enough";
 const FIND_PROPOSALS: &str =
     "`cerebro distil review` shows ids; the first characters that no other id has are enough";
+
+/// What to say if a command on memories is given the id of something else that can be read.
+fn no_memory(id: &str) -> Error {
+    let (what, forget) = if ExchangeId::parse(id).is_ok() {
+        ("an exchange of a past session", "`cerebro history forget` destroys past sessions")
+    } else {
+        ("a passage of a document", "`cerebro documents forget` destroys what is stored of a document")
+    };
+    Error::user(format!("`{id}` is {what}, no memory")).hint(format!("`cerebro get` shows it; {forget}"))
+}
 
 /// The part of an id that was given, as ids are written.
 fn prefix(given: &str) -> Option<String> {
@@ -237,6 +250,17 @@ mod tests {
             ("ä", None),
         ] {
             assert_eq!(prefix(given).as_deref(), want, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_memory_is_named() {
+        for (id, what, command) in [
+            ("xeb4hxwd7jkq6", "exchange", "`cerebro history forget`"),
+            ("deb4hxwd7jkq6", "passage", "`cerebro documents forget`"),
+        ] {
+            let said = no_memory(id).lines().unwrap();
+            assert!(said.contains(what) && said.contains(command), "{said}");
         }
     }
 

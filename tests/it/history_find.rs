@@ -180,6 +180,23 @@ fn the_beginning_of_an_id_is_enough() {
 }
 
 #[test]
+fn the_id_of_an_exchange_has_a_timeline_and_is_told_from_a_memorys() {
+    let home = furnished();
+    let exchange = home.json(&["history", "search", "petrel"])["hits"][0]["id"].as_str().unwrap().to_owned();
+    for given in [exchange.as_str(), &exchange[..6]] {
+        let around = home.json(&["timeline", given]);
+        assert!(around["focus"]["id"] == exchange && around["ignored"].is_null(), "{around}");
+        for command in ["pin", "delete"] {
+            let refused = home.run(&[command, given]);
+            assert!(refused.code() == 1 && refused.stderr.contains("is an exchange"), "{refused:?}");
+            assert!(refused.stderr.contains("`cerebro history forget`"), "{refused:?}");
+        }
+    }
+    assert_eq!(home.run(&["timeline", &exchange, "--within", "project"]).code(), 2);
+    assert!(home.run(&["pin", "xqqqqqq"]).stderr.contains("no id begins with `xqqqqqq`"));
+}
+
+#[test]
 fn a_session_without_a_title_is_known_by_what_it_was_asked_first() {
     let home = furnished();
     let shown = home.json(&["history", "show", "s-1"]);

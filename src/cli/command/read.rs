@@ -6,8 +6,9 @@ use crate::answer::{
     observation::{Anchor, Observation},
     sessions::{Marked, Timeline},
 };
-use cerebro_core::domain::limits::{
-    CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
+use cerebro_core::domain::{
+    ExchangeId,
+    limits::{CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX},
 };
 
 /// Show whole memories, exchanges or passages of documents
@@ -30,10 +31,10 @@ pub struct GetArgs {
     as_of: Option<String>,
 }
 
-/// Show what happened around a memory
+/// Show what happened around a memory or an exchange
 #[derive(Debug, Args)]
 pub struct TimelineArgs {
-    /// The memory's id, or its first characters
+    /// The id of a memory or of an exchange, or its first characters
     id: String,
     /// Show N entries before it, up to 50 [default: 5]
     #[arg(long, value_name = "N", value_parser = within(0..=TIMELINE_MAX))]
@@ -49,7 +50,7 @@ pub struct TimelineArgs {
 /// Where a timeline's neighbours come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Within {
-    /// The memory's session
+    /// Its session
     Session,
     /// The memory's whole project
     Project,
@@ -193,9 +194,15 @@ fn facts(found: &Observation, moment: impl Fn(&Option<Text>) -> String) -> Vec<(
 
 pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<()> {
     let daemon = Daemon::reach(&context.home()?).await?;
+    let id = daemon.readable_id(&args.id).await?;
+    let is_whole = args.within == Within::Project;
+    if is_whole && ExchangeId::parse(&id).is_ok() {
+        let words = format!("`--within project` is for memories, and `{id}` is an exchange");
+        return Err(Error::usage(words).hint("without it, the exchanges of its session are shown"));
+    }
     let request = Request::new(of::Timeline).given(json!({
-        "id": daemon.memory_id(&args.id).await?, "before": args.before, "after": args.after,
-        "within": name_of(args.within),
+        "id": id, "before": args.before, "after": args.after,
+        "within": is_whole.then(|| name_of(args.within)),
     }));
     let found = daemon.read(request).await?;
     context.output.json(found.raw())?;
