@@ -83,6 +83,35 @@ fn files_lines_commands_and_errors_lead_to_their_session() {
 }
 
 #[test]
+fn a_command_of_several_lines_is_found_by_its_beginning() {
+    let home = Home::new();
+    let commit = "git add . && git commit -m \"$(cat <<'EOF'\nSay \"x\"; don't\nEOF\n)\"";
+    let bench = "cargo bench \\\n  --features fast";
+    let quoted = "gh api repos/a/b/comments --jq '.[] | .body'";
+    Claude::new("s-1", &home.work())
+        .turn("Commit the puffin", "Yes.")
+        .call("Bash", json!({"command": commit}), "[main 1a2b3c4] Say \"x\"; don't", false)
+        .call("Bash", json!({"command": bench}), "time: 1 ms", false)
+        .call("Bash", json!({"command": quoted}), "it failed with an error", false)
+        .turn("Thanks", "Yes.")
+        .write(&home);
+    home.take_in();
+    for (asked, want) in [
+        ("git commit", "git commit -m …"),
+        ("git commit -m 'another\nmessage'", "git commit -m …"),
+        (bench, "cargo bench --features fast"),
+        ("cargo bench --features fast", "cargo bench --features fast"),
+        ("gh api", quoted),
+    ] {
+        let answer = home.json(&["history", "how", asked]);
+        let row = only(&answer);
+        assert_eq!((&row["what"], &row["succeeded"], &row["failed"]), (&json!(want), &json!(1), &json!(0)));
+    }
+    let never = home.run(&["history", "how", "cargo publish"]);
+    assert!(never.stderr.contains("no recorded command has these words"), "{never:?}");
+}
+
+#[test]
 fn a_fix_is_found_in_later_exchanges_and_other_successes_are_no_fix() {
     let home = Home::new();
     let file = home.work().join("src/auk.rs");

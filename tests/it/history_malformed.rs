@@ -182,9 +182,11 @@ fn prompts_of_deleted_sessions_are_kept_and_those_of_others_come_once() {
     };
     let text = typed("gone", "What became of the dodo")
         + typed("there", "Still there").as_str()
-        + typed("gone", "And the moa").as_str();
+        + typed("gone", "And the moa").as_str()
+        + "{\"display\": \"Of an old version\", \"timestamp\": 1}\n";
     fs::write(home.user().join(".claude/history.jsonl"), text).unwrap();
-    home.take_in();
+    let status = home.take_in();
+    assert_eq!(status["agents"][0]["unknown"]["(prompt without a session)"], 1, "{status}");
     assert_eq!(home.past_titles("gone"), ["What became of the dodo", "And the moa"]);
     assert_eq!(home.past_titles("there"), ["Still there"]);
     home.take_in();

@@ -16,8 +16,8 @@ use crate::turn::{Prompt, PromptKind};
 /// A prompt and where it was typed. Texts: the prompt's and `project`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Typed {
-    /// The session's id; old versions of Claude Code do not record it.
-    pub session: Option<String>,
+    /// The session's id.
+    pub session: String,
     /// The folder; Codex does not record it.
     pub project: Option<String>,
     /// When.
@@ -54,6 +54,10 @@ pub struct TypedPrompts {
     /// The offset to continue from: after the last whole line.
     pub end: u64,
 }
+
+/// The name under which prompts without a session are counted, as old versions of Claude Code wrote them. They are not read:
+/// nothing tells them from prompts of transcripts that were imported, or of sessions that were forgotten.
+const NO_SESSION: &str = "(prompt without a session)";
 
 /// Reads the bytes of such a file from `offset` on. Malformed lines are skipped. A last line without a line break counts if
 /// it is a whole object.
@@ -97,10 +101,14 @@ fn one(line: &[u8], offset: u64, counts: &mut Counts) -> Option<Typed> {
         }
         _ => return None,
     };
+    let Some(session) = record.session.some().or(record.session_id.some()) else {
+        counts.unknown(NO_SESSION, line.len());
+        return None;
+    };
     // Claude Code counts milliseconds, Codex seconds.
     let millis = record.timestamp.0.or(record.ts.0.and_then(|seconds| seconds.checked_mul(1000)));
     Some(Typed {
-        session: record.session.some().or(record.session_id.some()).map(name),
+        session: name(session),
         project: record.project.some().map(name),
         at: millis.and_then(|millis| Timestamp::from_millisecond(millis).ok()),
         prompt,
@@ -139,18 +147,21 @@ mod tests {
             "\n",
             r#"{"said":"something"}"#,
             "\n",
+            r#"{"display":"of an old version","timestamp":1700000000000,"project":"/w"}"#,
+            "\n",
             r#"{"display":"unfinished"#,
         );
         let TypedPrompts { prompts, counts, end } = read(lines.as_bytes(), 100);
-        assert_eq!((counts.records, counts.malformed), (6, 1));
+        assert_eq!((counts.records, counts.malformed), (7, 1));
         let unknown: Vec<(String, u64)> = counts.unknown.into_iter().collect();
-        assert_eq!(unknown, [(NO_TYPE.to_owned(), 1)], "an empty prompt is a prompt");
+        let want = [NO_TYPE, NO_SESSION].map(|name| (name.to_owned(), 1));
+        assert_eq!(unknown, want, "an empty prompt is a prompt, and a command of the host is none");
         let texts: Vec<&str> = prompts.iter().map(|typed| typed.prompt.text.as_str()).collect();
         assert_eq!(texts, ["fix it trace", "go on"]);
         assert_eq!(prompts[0].at, prompts[1].at);
-        assert_eq!((prompts[0].session.as_deref(), prompts[1].session.as_deref()), (Some("s1"), Some("s2")));
+        assert_eq!((prompts[0].session.as_str(), prompts[1].session.as_str()), ("s1", "s2"));
         assert_eq!((prompts[0].offset, end), (100, 100 + lines.rfind('\n').expect("lines") as u64 + 1));
-        let last = "\u{feff}{\"display\":\"a\"}\r\n{\"display\":\"b\"}";
+        let last = "\u{feff}{\"text\":\"a\",\"session_id\":\"s\"}\r\n{\"text\":\"b\",\"session_id\":\"s\"}";
         let TypedPrompts { prompts, end, .. } = read(last.as_bytes(), 0);
         assert_eq!(
             (prompts.len(), end),

@@ -99,10 +99,10 @@ fn is_call(block: &str) -> bool {
     CALLS.iter().any(|call| first.starts_with(call)) || first.split_once(' ').is_some_and(has_input)
 }
 
-/// The commands of an exchange whose last run in it succeeded.
+/// The commands of an exchange whose last run in it succeeded. The beginning of one proves nothing.
 pub(super) fn succeeded(full: &FullExchange) -> impl Iterator<Item = &str> {
     let mut last: BTreeMap<&str, Option<bool>> = BTreeMap::new();
-    for command in &full.exchange.commands {
+    for command in full.exchange.commands.iter().filter(|command| command.is_whole()) {
         last.insert(&command.line, command.ok);
     }
     last.into_iter().filter(|(_, ok)| *ok == Some(true)).map(|(line, _)| line)

@@ -164,6 +164,12 @@ fn the_users_will_is_quoted_from_the_user_and_success_from_a_command_that_succee
         "evidence": [{ "id": id(3), "quote": "I like spaces better" }] });
     let distilled = read(&answer(vec![claims]), &[agents]).unwrap();
     assert_eq!(distilled.dropped, [(Reason::NotTheUser, 1)].into());
+    // What was left out of a command may be why it succeeded.
+    let cut = exchange_of(3, "Commit it", "$ git commit -m 'One\ntwo'", &[("git commit -m …", Some(true))]);
+    let claims = json!({ "kind": "works", "title": "Commits", "text": "Commits are made by hand.",
+        "evidence": [{ "id": id(3), "quote": "git commit -m" }] });
+    let distilled = read(&answer(vec![claims]), &[cut]).unwrap();
+    assert_eq!(distilled.dropped, [(Reason::NoSuccess, 1)].into());
 }
 
 /// Orders that a page, a file or an output could contain.

@@ -121,6 +121,16 @@ pub struct PastCommand {
     pub ok: Option<bool>,
 }
 
+/// The end of a command of which only the beginning is kept.
+pub const COMMAND_CUT: &str = " …";
+
+impl PastCommand {
+    /// Whether all of it is kept, so that an equal one is the same command.
+    pub fn is_whole(&self) -> bool {
+        !self.line.ends_with(COMMAND_CUT)
+    }
+}
+
 /// An exchange with its text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FullExchange {

@@ -23,8 +23,8 @@ pub use candidate::{
 pub use document::{Document, DocumentChunk, DocumentImage};
 pub use event::{Event, EventKind};
 pub use history::{
-    Ancestor, AncestorKind, Exchange, FullExchange, HistoryTombstone, PastCommand, PastSession, Source,
-    SourceState, native_digest,
+    Ancestor, AncestorKind, COMMAND_CUT, Exchange, FullExchange, HistoryTombstone, PastCommand, PastSession,
+    Source, SourceState, native_digest,
 };
 pub use id::{
     ArrangementId, CandidateId, ChunkId, CycleId, DocumentId, ExchangeId, IdError, MemoryId, PromptId,

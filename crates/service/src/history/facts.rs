@@ -212,7 +212,7 @@ fn fixed_later(failure: &PastFailure, later: &[Exchange]) -> Option<Fix> {
         for command in &exchange.commands {
             commands += 1;
             if command.ok == Some(true) && about(&command.line).as_ref() == Some(&kind) {
-                let same = command.line == failure.command;
+                let same = command.is_whole() && command.line == failure.command;
                 let fix = PastFix { command: command.line.clone(), same, edited };
                 return Some(Fix { exchange: exchange.id, fix });
             }
@@ -336,10 +336,10 @@ fn is_same_file(kept: &str, asked: &str) -> bool {
 /// The commands to search for, folded, in the form in which they are recorded; and whether none of them is recorded. Then the
 /// text is searched for as it is, because it may be a part of a command.
 fn commands(asked: &str) -> (Vec<String>, bool) {
-    let asked = redact_text(asked).value.one_line();
+    let asked = redact_text(asked).value;
     // A command that adds `go_test.go` is not `go test`, so words are not looked for one by one.
-    let known: Vec<String> = recorded(&asked).into_iter().map(text::fold).collect();
-    if known.is_empty() { (vec![text::fold(&asked)], true) } else { (known, false) }
+    let known: Vec<String> = recorded(&asked).iter().map(|command| text::fold(command)).collect();
+    if known.is_empty() { (vec![text::fold(&asked.one_line())], true) } else { (known, false) }
 }
 
 /// The words to search for, folded, without numbers, which differ from one time to the next. Of an output, they are those of
@@ -384,6 +384,8 @@ mod tests {
             ("cd /w && cargo fmt && git push 2>&1", &["cargo fmt", "git push"], false),
             ("test uploads", &["test uploads"], true),
             ("git diff --stat", &["git diff --stat"], true),
+            ("git commit -m 'one\n\ntwo'", &["git commit -m ..."], false),
+            ("cargo bench \\\n  --features fast", &["cargo bench --features fast"], false),
         ] {
             let want: Vec<String> = want.iter().map(|&command| command.to_owned()).collect();
             assert_eq!(commands(asked), (want, unrecorded), "{asked}");

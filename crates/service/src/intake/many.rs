@@ -214,15 +214,14 @@ fn cursor_at(found: &Found, session: &str, watermark: &str) -> Cursor {
     }
 }
 
-/// The prompts of each session that is named, in the order in which the sessions began.
+/// The prompts of each session, in the order in which the sessions began.
 pub(super) fn by_session(prompts: Vec<typed::Typed>) -> Vec<(String, Vec<typed::Typed>)> {
     let mut sessions: Vec<(String, Vec<typed::Typed>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for mut prompt in prompts {
-        let Some(id) = prompt.session.take() else { continue };
-        let at = *places.entry(id.clone()).or_insert(sessions.len());
+    for prompt in prompts {
+        let at = *places.entry(prompt.session.clone()).or_insert(sessions.len());
         if at == sessions.len() {
-            sessions.push((id, Vec::new()));
+            sessions.push((prompt.session.clone(), Vec::new()));
         }
         sessions[at].1.push(prompt);
     }

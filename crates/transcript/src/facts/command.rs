@@ -1,18 +1,22 @@
 //! Commands that are worth finding again, and the commits that they made.
 
+use cerebro_core::domain::COMMAND_CUT;
 use serde::{Deserialize, Serialize};
 
+use super::shell::{self, Part};
 use super::{Commit, error};
-use crate::clip::{first_line, start};
+use crate::clip::{first_line, start, whole_start};
+use crate::limits::NAME_BYTES_MAX;
 use crate::turn::{Call, Outcome};
 
 /// A command that was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// The command, without what stood before it in the line and without filters of its output.
+    /// The command, without what stood before it in the line and without filters of its output. Of one that is long, or that a
+    /// text of several lines belongs to, the beginning and `…` ([`COMMAND_CUT`]).
     pub line: String,
-    /// Whether it succeeded. If the exit status belongs to another command of the line, such as a filter, the output
-    /// decides. `None` if neither shows it.
+    /// Whether it succeeded. If the exit status may belong to another command of the line, such as a filter, the output
+    /// decides for the last one. `None` if neither shows it.
     pub ok: Option<bool>,
 }
 
@@ -31,92 +35,93 @@ const FAMILIES: [&str; 112] = [
     "zig",
 ];
 /// Git's commands that only look.
-const LOOKING: [&str; 14] = [
+const LOOKING: [&str; 13] = [
     "status", "diff", "log", "show", "branch", "blame", "rev-parse", "ls-files", "remote", "config", "grep",
-    "cat-file", "describe", "-C",
+    "cat-file", "describe",
 ];
-/// A longer command is a script, and no one types it again.
+/// Commands whose output is what others wrote: an error in it is not theirs.
+const SHOWING: [&str; 14] = [
+    "aws", "az", "curl", "gcloud", "gh", "git", "glab", "journalctl", "kubectl", "mysql", "psql",
+    "redis-cli", "sqlite3", "systemctl",
+];
+/// Commands that only prepare others, or only say something.
+const PREPARING: [&str; 4] = ["cd", "echo", "export", "source"];
+/// Of a longer command, only the beginning tells it from others.
 const LINE_BYTES_MAX: usize = 240;
 
-/// The commands of a line that are worth keeping.
+/// The commands of a line that are worth keeping. None if it is not known to have been run.
 pub(super) fn notable(line: &str, call: &Call) -> Vec<Command> {
-    if line.contains('\n') {
+    if !matches!(call.outcome, Outcome::Done | Outcome::Failed) {
         return Vec::new();
     }
-    let commands: Vec<(&str, bool)> = commands(line).collect();
-    let count = commands.len();
-    let commands = commands.into_iter().enumerate().filter_map(|(index, (command, piped))| {
-        let ok = match call.outcome {
-            Outcome::Done | Outcome::Failed if piped && index + 1 == count => error::outcome_of(&call.output),
-            _ if piped => None,
-            Outcome::Done => Some(true),
-            // In a chain only the whole is known to have failed, unless it is one command.
-            Outcome::Failed if count == 1 => Some(false),
-            Outcome::Failed if index + 1 == count => None,
-            _ => return None,
-        };
-        is_recorded(command).then(|| Command { line: command.to_owned(), ok })
-    });
-    commands.collect()
+    let command = |(part, ok): (Part<'_>, _)| Some(Command { line: kept(&part)?, ok });
+    outcomes(line, call).into_iter().filter_map(command).collect()
 }
 
 /// Whether the last command of a line succeeded, as far as is known.
 pub(super) fn succeeded(line: &str, call: &Call) -> bool {
-    let is_filtered = commands(first_line(line)).last().is_some_and(|(_, piped)| piped);
-    call.outcome == Outcome::Done && (!is_filtered || error::outcome_of(&call.output) == Some(true))
+    outcomes(line, call).last().is_some_and(|(_, ok)| *ok == Some(true))
 }
 
 /// The commands of a line that would be kept, as they are kept.
-pub(super) fn recorded(line: &str) -> Vec<&str> {
-    if line.contains('\n') {
-        return Vec::new();
-    }
-    commands(line).map(|(command, _)| command).filter(|command| is_recorded(command)).collect()
+pub(super) fn recorded(line: &str) -> Vec<String> {
+    commands(line).iter().filter_map(kept).collect()
 }
 
-/// The commands of a line without filters of their output, and whether there was one.
-fn commands(line: &str) -> impl Iterator<Item = (&str, bool)> {
-    segments(line).into_iter().map(|segment| {
-        let (command, piped) = without_filter(segment);
-        (command.trim(), piped)
-    })
-}
-
-fn is_recorded(command: &str) -> bool {
-    command.len() <= LINE_BYTES_MAX && is_known(command)
-}
-
-/// The parts of a line between `&&`, outside of quotes.
-fn segments(line: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let mut quote = None;
-    let mut from = 0;
-    let bytes = line.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], quote) {
-            (b'\\', _) => at += 1,
-            (mark @ (b'"' | b'\''), None) => quote = Some(mark),
-            (mark, Some(open)) if mark == open => quote = None,
-            (b'&', None) if bytes.get(at + 1) == Some(&b'&') => {
-                parts.push(line[from..at].trim());
-                from = at + 2;
-                at += 1;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    parts.push(line[from.min(line.len())..].trim());
+/// The commands of a line, without those that only prepare others.
+fn commands(line: &str) -> Vec<Part<'_>> {
+    let mut parts = shell::parts(line);
+    parts.retain(|part| words(part.text).next().is_some() && !is_any(part, &PREPARING));
     parts
 }
 
-/// The command before `| tail` and the like, and whether there was such a thing: then the status is not the
-/// command's.
-fn without_filter(segment: &str) -> (&str, bool) {
-    match segment.find(" | ").or_else(|| segment.find("||")).or_else(|| segment.find("; ")) {
-        Some(at) => (segment[..at].trim_end_matches("2>&1").trim_end(), true),
-        None => (segment.trim_end_matches("2>&1").trim_end(), false),
+fn is_any(part: &Part<'_>, names: &[&str]) -> bool {
+    words(part.text).next().is_some_and(|first| names.contains(&first))
+}
+
+/// The commands of a line, and whether each succeeded, as far as is known.
+fn outcomes<'a>(line: &'a str, call: &Call) -> Vec<(Part<'a>, Option<bool>)> {
+    let parts = commands(line);
+    let last = parts.len().saturating_sub(1);
+    let is_alone = parts.iter().filter(|part| !part.is_followed).count() == 1;
+    let ok = |(index, part): (usize, Part<'a>)| {
+        let is_hidden = part.is_filtered || part.is_followed;
+        let ok = match call.outcome {
+            Outcome::Done | Outcome::Failed if is_hidden && index == last && !is_any(&part, &SHOWING) => {
+                error::outcome_of(&call.output)
+            }
+            _ if is_hidden => None,
+            Outcome::Done => Some(true),
+            // Of a chain, only the whole is known to have failed.
+            Outcome::Failed => is_alone.then_some(false),
+            _ => None,
+        };
+        (part, ok)
+    };
+    parts.into_iter().enumerate().map(ok).collect()
+}
+
+/// A command as it is kept: in one line, and if it is long, its beginning. `None` if it is not worth keeping.
+fn kept(part: &Part<'_>) -> Option<String> {
+    let line = one_line(part);
+    is_known(&line).then_some(line)
+}
+
+fn one_line(part: &Part<'_>) -> String {
+    let joined = part.text.split("\\\n").map(str::trim).collect::<Vec<_>>().join(" ");
+    let line = joined.trim();
+    if line.len() <= LINE_BYTES_MAX && !part.is_cut {
+        return line.to_owned();
+    }
+    format!("{}{COMMAND_CUT}", whole_start(line, LINE_BYTES_MAX - COMMAND_CUT.len()))
+}
+
+/// A line as facts show it: of several lines, the command that they are about.
+pub(super) fn shown(line: &str) -> String {
+    let line = line.trim();
+    match commands(line).last() {
+        Some(about) if line.contains('\n') => one_line(about),
+        _ => start(first_line(line), NAME_BYTES_MAX).to_owned(),
     }
 }
 
@@ -131,31 +136,39 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
             || matches!(*word, "sudo" | "time" | "env" | "exec" | "command" | "nice" | "timeout")
             || word.bytes().all(|byte| byte.is_ascii_digit())
     };
-    command.split_whitespace().skip_while(skipped)
+    // A backslash alone only continues the line.
+    command.split_whitespace().filter(|word| *word != "\\").skip_while(skipped)
 }
 
 fn is_known(command: &str) -> bool {
     let mut words = words(command);
     let Some(first) = words.next() else { return false };
     if first == "git" {
-        return words.next().is_some_and(|second| !LOOKING.contains(&second));
+        return subject(first, words).is_some_and(|second| !LOOKING.contains(&second));
     }
     let name = first.rsplit('/').next().unwrap_or(first);
     let script = first.starts_with("./") || first.starts_with("scripts/") || first.starts_with("bin/");
     script || name.rsplit('.').next() == Some("sh") || FAMILIES.binary_search(&name).is_ok()
 }
 
-/// The two words that name what a line is about: of the last command in it, without folders that were entered
-/// before.
+/// The word after the first one that is no option, nor the value of one of Git's.
+fn subject<'a>(first: &str, mut words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    while let Some(word) = words.next() {
+        if first == "git" && matches!(word, "-C" | "-c") {
+            words.next();
+        } else if !word.starts_with('-') {
+            return Some(word);
+        }
+    }
+    None
+}
+
+/// The two words that name what a line is about: its last command.
 pub(super) fn head(line: &str) -> Option<String> {
-    let line = first_line(line);
-    let about =
-        segments(line).into_iter().rev().map(|segment| without_filter(segment).0).find(|segment| {
-            words(segment).next().is_some_and(|first| !matches!(first, "cd" | "echo" | "export" | "source"))
-        })?;
-    let mut words = words(about);
+    let parts = commands(line);
+    let mut words = words(parts.last()?.text);
     let first = words.next()?;
-    let second = words.find(|word| !word.starts_with('-')).unwrap_or("");
+    let second = subject(first, words).unwrap_or("");
     Some(format!("{first} {second}").trim_end().to_owned())
 }
 

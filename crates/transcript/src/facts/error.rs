@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::command;
-use crate::clip::{first_line, start};
+use crate::clip::start;
 use crate::limits::FIX_COMMANDS_MAX;
 use crate::turn::{Action, Call, Exchange, Outcome};
 
 /// A command that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The command line, its first line.
+    /// The command line. Of several lines, the last command.
     pub command: String,
     /// The line of its output that names the error.
     pub error: String,
@@ -50,11 +50,8 @@ pub(super) fn failures(exchanges: &[Exchange]) -> Vec<(usize, Failure)> {
         }
         let error = error_line(&call.output);
         let fix = fix(line, &calls[at + 1..]);
-        let command = start(first_line(line), crate::limits::NAME_BYTES_MAX).to_owned();
-        all.push((
-            *index,
-            Failure { command, key: key(error), error: error.to_owned(), exit: call.exit, fix },
-        ));
+        let (command, key) = (command::shown(line), key(error));
+        all.push((*index, Failure { command, key, error: error.to_owned(), exit: call.exit, fix }));
     }
     all
 }
@@ -80,8 +77,8 @@ fn fix(line: &str, later: &[(usize, &str, &Call)]) -> Option<Fix> {
             Action::Command { line: next } => {
                 commands += 1;
                 if command::succeeded(next, call) && command::head(next).as_ref() == Some(&head) {
-                    let command = start(first_line(next), crate::limits::NAME_BYTES_MAX).to_owned();
-                    return Some(Fix { command, same: next.trim() == line.trim(), edited });
+                    let same = next.trim() == line.trim();
+                    return Some(Fix { command: command::shown(next), same, edited });
                 }
             }
             _ => {}

@@ -6,6 +6,7 @@
 
 mod command;
 mod error;
+mod shell;
 
 use cerebro_core::text;
 use serde::{Deserialize, Serialize};
@@ -136,9 +137,9 @@ pub fn about(line: &str) -> Option<String> {
     command::head(line)
 }
 
-/// The commands of a line that are recorded where it was run, in the words in which they are: without what only filters
-/// their output. Empty for a line of which nothing is recorded.
-pub fn recorded(line: &str) -> Vec<&str> {
+/// The commands of a line that are recorded where it was run, in the words in which they are ([`Command::line`]). Empty for
+/// a line of which nothing is recorded.
+pub fn recorded(line: &str) -> Vec<String> {
     command::recorded(line)
 }
 

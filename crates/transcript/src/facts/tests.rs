@@ -70,22 +70,68 @@ fn commands_of_known_families_are_stored_with_what_is_known_of_their_outcome() {
     for (line, outcome, want) in [
         ("cargo test --release", Outcome::Done, vec![("cargo test --release", Some(true))]),
         ("cargo test 2>&1 | tail -20", Outcome::Done, vec![("cargo test", None)]),
-        ("cargo fmt; cargo test", Outcome::Pending, vec![("cargo fmt", None)]),
+        ("cargo fmt; cargo test", Outcome::Done, vec![("cargo fmt", None), ("cargo test", Some(true))]),
+        ("cargo fmt; cargo test", Outcome::Failed, vec![("cargo fmt", None), ("cargo test", Some(false))]),
+        (
+            "cargo fmt && make; cargo test; echo $?",
+            Outcome::Done,
+            vec![("cargo fmt", None), ("make", None), ("cargo test", None)],
+        ),
+        ("cargo test || cargo fetch", Outcome::Done, vec![("cargo test", None)]),
         ("cd x && RUST_LOG=debug cargo run", Outcome::Done, vec![("RUST_LOG=debug cargo run", Some(true))]),
-        ("go build ./... && go test ./...", Outcome::Failed, vec![("go test ./...", None)]),
+        ("go build . && go test .", Outcome::Failed, vec![("go build .", None), ("go test .", None)]),
+        ("cd proj && cargo test && echo done", Outcome::Failed, vec![("cargo test", Some(false))]),
         ("make lint", Outcome::Failed, vec![("make lint", Some(false))]),
         ("./scripts/check.sh fast", Outcome::Done, vec![("./scripts/check.sh fast", Some(true))]),
         ("ls -la", Outcome::Done, vec![]),
         ("git status", Outcome::Done, vec![]),
         ("git push origin main", Outcome::Done, vec![("git push origin main", Some(true))]),
         ("npm test", Outcome::Pending, vec![]),
+        ("npm test | tail", Outcome::Pending, vec![]),
         ("npm test", Outcome::Rejected { said: String::new() }, vec![]),
-        ("python - <<'E'\nprint(1)\nE", Outcome::Done, vec![]),
+        ("python - <<'E'\nprint(1)\nE", Outcome::Done, vec![("python - …", Some(true))]),
+        ("git -C ../w status", Outcome::Done, vec![]),
+        ("git -C ../w push", Outcome::Done, vec![("git -C ../w push", Some(true))]),
         ("echo 'a && cargo test'", Outcome::Done, vec![]),
     ] {
         let facts = facts(vec![run(line, outcome, "")]);
         let got: Vec<_> = facts.commands.iter().map(|command| (command.line.as_str(), command.ok)).collect();
         assert_eq!(got, want, "{line}");
+    }
+}
+
+#[test]
+fn of_long_commands_and_those_of_several_lines_the_beginning_is_stored() {
+    let commit = "git add . && git commit -m \"$(cat <<'EOF'\nSay \"x\"; don't\nEOF\n)\" && git push";
+    let long = format!("gh pr create --title x{}", " word".repeat(60));
+    let begin = format!("gh pr create --title x{} …", " word".repeat(42));
+    for (line, want) in [
+        (commit, &["git add .", "git commit -m …", "git push"][..]),
+        ("# Why; don't\ncargo bench \\\n  --features fast", &["cargo bench --features fast"]),
+        ("cd w\ncargo build\n\ncargo test", &["cargo build", "cargo test"]),
+        ("python3 -c \"import json; print(1)\"", &["python3 -c \"import json; print(1)\""]),
+        ("gh api x --jq '.[] | .id' | head", &["gh api x --jq '.[] | .id'"]),
+        (long.as_str(), &[begin.as_str()]),
+    ] {
+        let facts = facts(vec![run(line, Outcome::Done, "")]);
+        let stored: Vec<_> = facts.commands.iter().map(|command| command.line.as_str()).collect();
+        assert_eq!(stored, want, "{line}");
+        assert_eq!(recorded(line), want, "it is asked for as it is stored: {line}");
+        assert!(stored.iter().all(|line| line.len() <= 240), "{stored:?}");
+    }
+    let fixed =
+        [run("# Why\ncd w\nmake x", Outcome::Failed, "error: y"), run("make x \\\n  -j2", Outcome::Done, "")];
+    let facts = facts(fixed.into());
+    let failure = &facts.failures[0];
+    let fix = Fix { command: "make x -j2".into(), same: false, edited: vec![] };
+    assert_eq!((failure.command.as_str(), failure.fix.as_ref()), ("make x", Some(&fix)));
+}
+
+#[test]
+fn an_output_tells_nothing_of_a_command_that_shows_what_others_wrote() {
+    let line = "gh api repos/a/b/comments | head -50";
+    for output in ["the build failed with an error", "0 failed"] {
+        assert_eq!(facts(vec![run(line, Outcome::Done, output)]).commands[0].ok, None, "{output}");
     }
 }
 

@@ -422,15 +422,22 @@ async fn print_facts(
 }
 
 /// The message if no similar command is found and the command itself would not be recorded.
-const UNRECORDED: &str = "no recorded command has these words: commands that only show or move files (`ls`, `git diff`), \
-                          and those of several lines or of more than 240 bytes, are not recorded";
+const UNRECORDED: &str = "no recorded command has these words: commands that only show or move files (`ls`, `git diff`) \
+                          are not recorded";
 
 pub async fn files(context: &CommandContext, args: FilesArgs) -> Result<()> {
     print_facts(context, &args.scope, ("file", args.file), FILES, "no past session changed it").await
 }
 
 pub async fn how(context: &CommandContext, args: HowArgs) -> Result<()> {
-    print_facts(context, &args.scope, ("command", args.command), COMMANDS, "no past session ran it").await
+    print_facts(
+        context,
+        &args.scope,
+        ("command", args.command),
+        COMMANDS,
+        "no recorded command has these words",
+    )
+    .await
 }
 
 pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<()> {
