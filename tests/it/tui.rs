@@ -111,6 +111,22 @@ fn every_screen_fits_a_small_terminal_and_a_large_one() {
 }
 
 #[test]
+fn the_scroll_bar_of_a_session_covers_no_letter() {
+    let home = Home::new();
+    let mut session = store(0, 1).remove(0);
+    session["summary"] = json!("x".repeat(4_000));
+    home.import(&[session]).success();
+    for (columns, rows) in [SMALL, WIDE] {
+        let mut screens = Screens::open(&home, columns, rows);
+        screens.press("3<enter>");
+        let shown = screens.text();
+        let barred = shown.lines().filter_map(|line| line.trim_end().strip_suffix(['┃', '│']));
+        let texts: Vec<&str> = barred.filter(|line| line.contains("xxx")).collect();
+        assert!(texts.len() > 3 && texts.iter().all(|text| !text.ends_with('x')), "{shown}");
+    }
+}
+
+#[test]
 fn a_search_finds_as_one_types_and_a_memory_is_read_whole() {
     let home = filled(60, 8);
     let mut screens = Screens::open(&home, SMALL.0, SMALL.1);
