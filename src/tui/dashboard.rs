@@ -8,7 +8,7 @@ use crate::answer::{
     Text,
     daemon::{Client, Clients},
     memories::Activity,
-    projects::Projects,
+    projects::{Project, Projects},
     stats::Stats,
 };
 use crate::view::{self, DAYS_MAX, Fact, ago, bytes, span};
@@ -63,9 +63,16 @@ pub fn take_activity(state: &mut State, activity: &Activity) {
 
 /// Takes in the projects, the largest first.
 pub fn take_projects(state: &mut State, answer: &Projects) {
-    let named = answer.projects.iter().filter(|one| !one.project.is_empty());
-    state.projects = named.map(|one| (one.project.line(), one.memories)).collect();
-    state.projects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let all = answer.largest_first().into_iter();
+    state.projects = all.filter(|one| !one.project.is_empty()).collect();
+}
+
+/// How many memories a project has, or past sessions if it has nothing else.
+pub fn amount(project: &Project) -> String {
+    match (project.memories, project.past_sessions) {
+        (0, Some(past)) => cerebro_core::text::counted(past, "past session"),
+        (memories, _) => fit::count(memories),
+    }
 }
 
 pub const KEYS: &[(&str, &str)] = &[("1-7", "screens"), ("p", "project"), ("r", "reload")];
@@ -211,12 +218,12 @@ fn projects(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let number = fit::count(state.projects.len() as u64);
     let area = paint::heading(buffer, area, "Projects", &number, theme);
-    for (n, (name, count)) in state.projects.iter().enumerate() {
+    for (n, project) in state.projects.iter().enumerate() {
         let Some(row) = paint::row(area, n) else { break };
-        let count = fit::count(*count);
-        let room = usize::from(row.width).saturating_sub(fit::width(&count) + 2);
-        paint::text(buffer, row, &fit::cut(name, room), theme.plain());
-        paint::text_right(buffer, row, &count, theme.dim());
+        let amount = amount(project);
+        let room = usize::from(row.width).saturating_sub(fit::width(&amount) + 2);
+        paint::text(buffer, row, &fit::cut(&project.project.line(), room), theme.plain());
+        paint::text_right(buffer, row, &amount, theme.dim());
     }
 }
 
