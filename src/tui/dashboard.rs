@@ -232,6 +232,7 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let area = paint::heading(buffer, area, "Health", "", theme);
     let facts = facts(state, usize::from(area.height));
+    let names = facts.iter().map(|fact| fit::width(fact.name) + 1).max().unwrap_or(0).max(10);
     for (n, Fact { well, name, words, .. }) in facts.iter().enumerate() {
         let Some(row) = paint::row(area, n) else { break };
         let mark = match well {
@@ -239,9 +240,9 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
             Some(false) => Span::styled("▲ ", theme.bad()),
             None => Span::styled("○ ", theme.dim()),
         };
-        let room = usize::from(row.width).saturating_sub(12);
+        let room = usize::from(row.width).saturating_sub(2 + names);
         let spans =
-            vec![mark, Span::styled(fit::pad(name, 10), theme.dim()), Span::raw(fit::cut(words, room))];
+            vec![mark, Span::styled(fit::pad(name, names), theme.dim()), Span::raw(fit::cut(words, room))];
         paint::line(buffer, row, &Line::from(spans));
     }
 }
@@ -268,4 +269,22 @@ fn facts(state: &State, rows: usize) -> Vec<Fact> {
         .chain(view::facts(stats))
         .chain(health.into_iter().flat_map(view::problems))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::theme::Theme;
+
+    #[test]
+    fn the_names_of_facts_are_whole() {
+        let theme = Theme { colour: false };
+        let mut state = State::new(theme, jiff::tz::TimeZone::UTC, jiff::Timestamp::UNIX_EPOCH, None);
+        counted(&mut state, &Stats::default());
+        let area = Rect::new(0, 0, 60, 40);
+        let mut buffer = Buffer::empty(area);
+        health(&state, area, &mut buffer);
+        let shown: String = buffer.content().iter().map(ratatui::buffer::Cell::symbol).collect();
+        assert!(shown.contains("consolidated never"), "{shown}");
+    }
 }
