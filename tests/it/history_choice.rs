@@ -157,6 +157,10 @@ fn a_dry_run_lists_memory_files() {
     assert_eq!(found[0]["loaded_by"], json!(["claude-code"]));
     let shown = home.run(&["history", "import", "--dry-run", "--since", "0", "--memory-files"]);
     assert!(shown.stdout.contains("CLAUDE.md"), "{shown:?}");
+    // The folders of past sessions count when the transcripts are gone, as in an import.
+    home.take_in();
+    fs::remove_file(claude_file(&home, "s-1")).unwrap();
+    assert_eq!(listed(&["--memory-files"]), found);
 }
 
 #[test]
