@@ -118,6 +118,19 @@ fn an_agent_is_chosen_beside_a_project() {
 }
 
 #[test]
+fn an_import_of_one_agent_does_not_forget_the_files_of_another() {
+    let home = Home::new();
+    claude(&home, "claude-app", &home.work());
+    let seen = |choice: &[&str]| {
+        import(&home, choice);
+        home.json(&["history", "status"])["seen"].clone()
+    };
+    assert_eq!([seen(&[]), seen(&["--agent", "codex"])], [1, 1]);
+    rollout(&home, "codex-app", &home.work());
+    assert_eq!(seen(&["--agent", "codex"]), 2);
+}
+
+#[test]
 fn a_project_without_sessions_is_named_and_changes_nothing() {
     let home = furnished();
     let import = ["history", "import", "--project", "acme/tow", "--since", "0"];

@@ -1,7 +1,7 @@
 //! The intake's task: when it scans, what it reads first, and how it gives way to callers.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     sync::Arc,
@@ -189,11 +189,16 @@ impl Intake {
         let begun = Instant::now();
         self.load_known().await?;
         let stats = lock(&self.state.known).as_ref().map(|known| known.stats.clone()).unwrap_or_default();
+        let mut seen: BTreeMap<&str, usize> =
+            places.iter().map(|place| (agent_slug(place.agent), 0)).collect();
         let walked = in_the_background("the walk through the agents' folders", move || walk::walk(&places));
         let Walk { files, faults, roots } = walked.await?;
+        for file in &files {
+            *seen.entry(agent_slug(file.agent)).or_default() += 1;
+        }
         {
             let mut progress = lock(&self.state.progress);
-            progress.seen = files.len();
+            progress.seen.extend(seen);
             progress.faults.clear();
             for (_, path, why) in &faults {
                 progress.failed(path, why);
