@@ -72,7 +72,7 @@ pub struct Status {
     pub scanned_at: Option<Text>,
     pub scan_ms: u64,
     pub read_ms: u64,
-    /// Files that the last scan saw.
+    /// Files that are there, as of the last scan of each agent's.
     pub seen: u64,
     pub agents: Vec<Taken>,
     pub faults: Vec<Fault>,

@@ -10,6 +10,16 @@ pub struct Projects {
     pub projects: Vec<Project>,
 }
 
+impl Projects {
+    /// The projects, the largest first.
+    pub fn largest_first(&self) -> Vec<Project> {
+        let mut projects = self.projects.clone();
+        let size = |one: &Project| (one.memories, one.past_sessions);
+        projects.sort_by(|a, b| size(b).cmp(&size(a)).then_with(|| a.project.cmp(&b.project)));
+        projects
+    }
+}
+
 /// A project and how much belongs to it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Project {
@@ -19,6 +29,8 @@ pub struct Project {
     pub memories: u64,
     pub sessions: u64,
     pub prompts: u64,
+    /// `None` if there are none.
+    pub past_sessions: Option<u64>,
     /// When something of it was last written, as far as a memory or a session records it.
     pub last_at: Option<Text>,
 }

@@ -106,7 +106,7 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::HistoryStatus> {
         scanned_at: progress.scanned_at.map(|at| moment(at).into()),
         scan_ms: millis(progress.scan),
         read_ms: millis(progress.read),
-        seen: progress.seen as u64,
+        seen: progress.seen.into_values().sum::<usize>() as u64,
         agents,
         faults: progress.faults.iter().map(|(path, why)| fault(path, why)).collect(),
     })

@@ -148,6 +148,7 @@ pub(super) async fn projects(call: &mut Call) -> AnswerTo<of::Projects> {
         memories: count.memories.unsigned_abs(),
         sessions: count.sessions.unsigned_abs(),
         prompts: count.prompts.unsigned_abs(),
+        past_sessions: Some(count.past_sessions.unsigned_abs()).filter(|count| *count > 0),
         last_at: count.last_at.map(|at| moment(at).into()),
     };
     Ok(Projects { projects: projects.iter().map(row).collect() })

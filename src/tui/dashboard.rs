@@ -8,7 +8,7 @@ use crate::answer::{
     Text,
     daemon::{Client, Clients},
     memories::Activity,
-    projects::Projects,
+    projects::{Project, Projects},
     stats::Stats,
 };
 use crate::view::{self, DAYS_MAX, Fact, ago, bytes, span};
@@ -63,9 +63,16 @@ pub fn take_activity(state: &mut State, activity: &Activity) {
 
 /// Takes in the projects, the largest first.
 pub fn take_projects(state: &mut State, answer: &Projects) {
-    let named = answer.projects.iter().filter(|one| !one.project.is_empty());
-    state.projects = named.map(|one| (one.project.line(), one.memories)).collect();
-    state.projects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let all = answer.largest_first().into_iter();
+    state.projects = all.filter(|one| !one.project.is_empty()).collect();
+}
+
+/// How many memories a project has, or past sessions if it has nothing else.
+pub fn amount(project: &Project) -> String {
+    match (project.memories, project.past_sessions) {
+        (0, Some(past)) => cerebro_core::text::counted(past, "past session"),
+        (memories, _) => fit::count(memories),
+    }
 }
 
 pub const KEYS: &[(&str, &str)] = &[("1-7", "screens"), ("p", "project"), ("r", "reload")];
@@ -211,12 +218,12 @@ fn projects(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let number = fit::count(state.projects.len() as u64);
     let area = paint::heading(buffer, area, "Projects", &number, theme);
-    for (n, (name, count)) in state.projects.iter().enumerate() {
+    for (n, project) in state.projects.iter().enumerate() {
         let Some(row) = paint::row(area, n) else { break };
-        let count = fit::count(*count);
-        let room = usize::from(row.width).saturating_sub(fit::width(&count) + 2);
-        paint::text(buffer, row, &fit::cut(name, room), theme.plain());
-        paint::text_right(buffer, row, &count, theme.dim());
+        let amount = amount(project);
+        let room = usize::from(row.width).saturating_sub(fit::width(&amount) + 2);
+        paint::text(buffer, row, &fit::cut(&project.project.line(), room), theme.plain());
+        paint::text_right(buffer, row, &amount, theme.dim());
     }
 }
 
@@ -225,6 +232,7 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let area = paint::heading(buffer, area, "Health", "", theme);
     let facts = facts(state, usize::from(area.height));
+    let names = facts.iter().map(|fact| fit::width(fact.name) + 1).max().unwrap_or(0).max(10);
     for (n, Fact { well, name, words, .. }) in facts.iter().enumerate() {
         let Some(row) = paint::row(area, n) else { break };
         let mark = match well {
@@ -232,9 +240,9 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
             Some(false) => Span::styled("▲ ", theme.bad()),
             None => Span::styled("○ ", theme.dim()),
         };
-        let room = usize::from(row.width).saturating_sub(12);
+        let room = usize::from(row.width).saturating_sub(2 + names);
         let spans =
-            vec![mark, Span::styled(fit::pad(name, 10), theme.dim()), Span::raw(fit::cut(words, room))];
+            vec![mark, Span::styled(fit::pad(name, names), theme.dim()), Span::raw(fit::cut(words, room))];
         paint::line(buffer, row, &Line::from(spans));
     }
 }
@@ -261,4 +269,22 @@ fn facts(state: &State, rows: usize) -> Vec<Fact> {
         .chain(view::facts(stats))
         .chain(health.into_iter().flat_map(view::problems))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::theme::Theme;
+
+    #[test]
+    fn the_names_of_facts_are_whole() {
+        let theme = Theme { colour: false };
+        let mut state = State::new(theme, jiff::tz::TimeZone::UTC, jiff::Timestamp::UNIX_EPOCH, None);
+        counted(&mut state, &Stats::default());
+        let area = Rect::new(0, 0, 60, 40);
+        let mut buffer = Buffer::empty(area);
+        health(&state, area, &mut buffer);
+        let shown: String = buffer.content().iter().map(ratatui::buffer::Cell::symbol).collect();
+        assert!(shown.contains("consolidated never"), "{shown}");
+    }
 }

@@ -204,13 +204,13 @@ pub fn draw(state: &State, detail: &Detail, area: Rect, whole: bool, buffer: &mu
     let rest = head(state, detail, area, buffer);
     let rest = paint::below(rest, 1);
     if !whole {
-        text(state, &detail.body, rest, buffer);
+        detail.body.draw_with_bar(buffer, rest, state.theme);
         return;
     }
     let (tabs, rest) = paint::split_rows(rest, 2);
     tab_row(state, detail, tabs, buffer);
     match detail.tab {
-        Tab::Text => text(state, &detail.body, rest, buffer),
+        Tab::Text => detail.body.draw_with_bar(buffer, rest, state.theme),
         Tab::Revisions => revisions(state, detail, rest, buffer),
         Tab::Relations => relations(state, detail, rest, buffer),
     }
@@ -275,13 +275,6 @@ fn tab_row(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     paint::line(buffer, area, &Line::from(spans));
 }
 
-fn text(state: &State, body: &ScrolledText, area: Rect, buffer: &mut Buffer) {
-    // Lines of more than 100 columns are hard to read.
-    let columns = usize::from(area.width.saturating_sub(2)).min(100);
-    let (top, lines) = body.draw(buffer, area, columns, state.theme);
-    paint::scrollbar(buffer, area, top, lines, state.theme);
-}
-
 fn revisions(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let Some(revisions) = &detail.revisions else { return };
@@ -301,7 +294,7 @@ fn revisions(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
             Span::raw(fit::cut(&revision.title, columns.saturating_sub(35))),
         ])
     });
-    text(state, &detail.old, paint::below(rest, 1), buffer);
+    detail.old.draw_with_bar(buffer, paint::below(rest, 1), state.theme);
 }
 
 fn relations(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {

@@ -42,6 +42,18 @@ impl ScrolledText {
         (top, lines.len())
     }
 
+    /// How wide its lines are in an area: its last two columns are the scroll bar's, and lines of more than 100 columns are
+    /// hard to read.
+    pub fn columns_in(area: Rect) -> usize {
+        usize::from(area.width.saturating_sub(2)).min(100)
+    }
+
+    /// Draws the visible part and a scroll bar.
+    pub fn draw_with_bar(&self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+        let (top, lines) = self.draw(buffer, area, Self::columns_in(area), theme);
+        paint::scrollbar(buffer, area, top, lines, theme);
+    }
+
     /// Draws the visible part below a rule, if there is room for both.
     pub fn draw_below_rule(&self, buffer: &mut Buffer, area: Rect, theme: Theme) {
         if area.height >= 3 {

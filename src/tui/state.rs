@@ -17,6 +17,7 @@ use super::scrolled::{Cursor, Scroll};
 use super::sessions::Sessions;
 use super::theme::Theme;
 use super::works::Works;
+use crate::answer::projects::Project;
 use crate::daemon::client::Refusal;
 
 /// Ticks for which a notice stays.
@@ -202,8 +203,8 @@ pub struct State {
     pub commands: Vec<Command>,
     /// The chosen project; `None` means all.
     pub project: Option<String>,
-    /// All projects, each with its number of memories.
-    pub projects: Vec<(String, u64)>,
+    /// All projects, the largest first.
+    pub projects: Vec<Project>,
     /// The tick of a change by another client, until the data is read again.
     pub changed: Option<u64>,
     pub dashboard: Dashboard,

@@ -291,7 +291,7 @@ fn global_key(state: &mut State, key: KeyEvent) -> bool {
 fn pick_project(state: &mut State) {
     state.asks.ask(Slot::Projects, Operation::Projects, json!({}));
     let all = std::iter::once(("all projects".to_owned(), String::new()));
-    let known = state.projects.iter().map(|(name, count)| (name.clone(), super::fit::count(*count)));
+    let known = state.projects.iter().map(|one| (one.project.line(), dashboard::amount(one)));
     state.overlay = Some(Overlay::Pick(Picker {
         what: Picked::Project,
         title: "Show which project",

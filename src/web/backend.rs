@@ -180,8 +180,7 @@ impl Backend {
             self.read(of::Activity, view::saves(None, at)),
             self.read(of::Projects, json!({})),
         )?;
-        let mut projects = projects.projects;
-        projects.sort_by(|a, b| b.memories.cmp(&a.memories).then_with(|| a.project.cmp(&b.project)));
+        let projects = projects.largest_first();
         let counts =
             Arc::new(Counts { at: Some(at), stats: Some(stats), days: view::days_of(&saves), projects });
         let counted = Counted { counts: Arc::clone(&counts), last_call, at: begun };

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::support::transcripts::Claude;
 use crate::support::{Home, Reply, Repository, json};
 
 /// The project of an agent that was started in `folder`.
@@ -196,6 +197,34 @@ fn a_session_is_of_the_connections_project_whatever_its_first_write_names() {
     assert!(!sessions.to_string().contains("aside"), "{sessions}");
     drop(agent);
     assert!(home.agent().ok("mem_context", json!({})).text.contains("ocelot"));
+}
+
+#[test]
+fn a_project_that_only_past_sessions_have_is_known_and_listed() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    // The known projects are read before there are past sessions.
+    agent.ok("mem_save", json!({"title": "Aside", "content": "Text.", "project": "aside"}));
+    for name in ["ferry", "harbour"] {
+        Claude::new(name, &home.folder(name)).turn("Mend the auk", "Yes.").write(&home);
+    }
+    home.take_in();
+    let listed = home.json(&["projects"]);
+    let rows = listed["projects"].as_array().unwrap();
+    let of_past = rows.iter().filter(|row| row["past_sessions"] == 1);
+    let [ferry, harbour] = of_past.collect::<Vec<_>>()[..] else { panic!("{listed}") };
+    assert_eq!((&ferry["memories"], &ferry["sessions"]), (&json!(0), &json!(0)), "{listed}");
+    assert!(ferry["last_at"].is_string(), "{listed}");
+    assert!(rows.iter().any(|row| row["project"] == "aside" && row["past_sessions"].is_null()), "{listed}");
+    assert_eq!(home.json(&["stats"])["projects"], rows.len());
+
+    let saved = agent.ok("mem_save", json!({"title": "T", "content": "C.", "project": ferry["project"]}));
+    assert!(saved["new_project"].is_null(), "{saved:?}");
+    home.kill_daemon();
+    let harbour = harbour["project"].as_str().unwrap();
+    let misspelt = json!({"title": "T", "content": "C.", "project": format!("{harbour}x")});
+    let saved = agent.ok("mem_save", misspelt);
+    assert_eq!((&saved["new_project"], &saved["near"]), (&json!(true), &json!([harbour])), "{saved:?}");
 }
 
 #[test]

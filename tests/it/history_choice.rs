@@ -140,6 +140,19 @@ fn the_first_import_keeps_what_was_included_before() {
 }
 
 #[test]
+fn an_import_of_one_agent_does_not_forget_the_files_of_another() {
+    let home = Home::new();
+    claude(&home, "claude-app", &home.work());
+    let seen = |choice: &[&str]| {
+        import(&home, choice);
+        home.json(&["history", "status"])["seen"].clone()
+    };
+    assert_eq!([seen(&[]), seen(&["--agent", "codex"])], [1, 1]);
+    rollout(&home, "codex-app", &home.work());
+    assert_eq!(seen(&["--agent", "codex"]), 2);
+}
+
+#[test]
 fn a_project_without_sessions_is_named_and_changes_nothing() {
     let home = furnished();
     let import = ["history", "import", "--project", "acme/tow", "--since", "0"];
@@ -188,6 +201,10 @@ fn a_dry_run_lists_memory_files() {
     assert_eq!(found[0]["loaded_by"], json!(["claude-code"]));
     let shown = home.run(&["history", "import", "--dry-run", "--since", "0", "--memory-files"]);
     assert!(shown.stdout.contains("CLAUDE.md"), "{shown:?}");
+    // The folders of past sessions count when the transcripts are gone, as in an import.
+    home.take_in();
+    fs::remove_file(claude_file(&home, "s-1")).unwrap();
+    assert_eq!(listed(&["--memory-files"]), found);
 }
 
 #[test]

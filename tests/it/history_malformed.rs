@@ -47,13 +47,55 @@ fn links_and_unreadable_files_are_named_and_the_others_are_imported() {
     assert!(doctor.contains("brand-new"), "{doctor}");
 }
 
+/// Makes a file one that nobody has written to for a while.
+fn leave(path: &Path) {
+    let file = fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(900)).unwrap();
+}
+
+#[test]
+fn a_file_of_lines_that_are_no_records_is_named_until_it_changes() {
+    let home = Home::new();
+    let files = [
+        (".claude/projects/-work/lines.jsonl", "not json\nnor this\n"),
+        (".claude/projects/-work/document.jsonl", "{\n  \"sessionId\": \"g\",\n  \"messages\": []\n}"),
+        (".claude/projects/-work/flat.jsonl", "{\"sessionId\":\"g\",\"messages\":[]}\n"),
+        (".codex/history.jsonl", "not json\n"),
+        (".gemini/tmp/app/chats/session-other.json", "{\"sessionId\":\"g\",\"messages\":\"none\"}\n"),
+    ];
+    for (file, text) in files {
+        leave(&home.write(file, text));
+    }
+    let begun = home.write(".claude/projects/-work/begun.jsonl", "not json\n");
+    let talk = Claude::new("s", &home.work()).turn("Ask", "Answer.");
+    let stored = talk.write(&home);
+    let status = home.take_in();
+    for (file, _) in files {
+        assert!(fault(&status, file).contains("nothing in it could be understood"), "{status}");
+    }
+    assert_eq!(status["faults"].as_array().unwrap().len(), files.len(), "{status}");
+
+    // Nobody goes on with what was begun. What was read of a file stays, whatever is written over it.
+    leave(&begun);
+    fs::write(&stored, "not json\n").unwrap();
+    home.take_in();
+    assert_eq!(home.past_titles("s"), ["Ask"]);
+    leave(&stored);
+    let status = home.take_in();
+    assert!(fault(&status, "begun.jsonl").contains("nothing in it"));
+    assert!(fault(&status, "/s.jsonl").contains("nothing in it"));
+    assert_eq!(home.past_titles("s"), ["Ask"]);
+
+    fs::write(&stored, talk.text()).unwrap();
+    Claude::new("begun", &home.work()).turn("Begin", "Yes.").write(&home);
+    let faults = home.take_in()["faults"].to_string();
+    assert!(!faults.contains("begun") && !faults.contains("/s.jsonl"), "{faults}");
+    assert_eq!([home.past_titles("s"), home.past_titles("begun")], [["Ask"], ["Begin"]]);
+}
+
 #[test]
 fn a_file_in_which_nothing_is_understood_is_named_whichever_agent_it_is_of() {
     let home = Home::new();
-    let leave = |path: &Path| {
-        let file = fs::OpenOptions::new().append(true).open(path).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(900)).unwrap();
-    };
     let files = [
         ".claude/projects/-work/of-claude.jsonl",
         ".claude/history.jsonl",

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use cerebro::tui::Next;
 
+use crate::support::transcripts::Claude;
 use crate::support::{Home, Screens, Value, json, scaled, wait_for};
 
 const WIDE: (u16, u16) = (200, 60);
@@ -108,6 +109,38 @@ fn every_screen_fits_a_small_terminal_and_a_large_one() {
         screens.press("?");
         screens.assert_golden(&format!("{name}-help"));
     }
+}
+
+#[test]
+fn the_scroll_bar_of_a_session_covers_no_letter() {
+    let home = Home::new();
+    let mut session = store(0, 1).remove(0);
+    session["summary"] = json!("x".repeat(4_000));
+    home.import(&[session]).success();
+    for (columns, rows) in [SMALL, WIDE] {
+        let mut screens = Screens::open(&home, columns, rows);
+        screens.press("3<enter>");
+        let shown = screens.text();
+        let barred = shown.lines().filter_map(|line| line.trim_end().strip_suffix(['┃', '│']));
+        let texts: Vec<&str> = barred.filter(|line| line.contains("xxx")).collect();
+        assert!(texts.len() > 3 && texts.iter().all(|text| !text.ends_with('x')), "{shown}");
+    }
+}
+
+#[test]
+fn a_project_that_only_past_sessions_have_can_be_chosen() {
+    let home = Home::new();
+    for name in ["ferry", "harbour"] {
+        Claude::new(name, &home.folder(name)).turn("Mend the auk", "Yes.").write(&home);
+    }
+    home.take_in();
+    let mut screens = Screens::open(&home, SMALL.0, SMALL.1);
+    screens.press("3hpferry");
+    assert!(screens.text().contains("1 past session"), "{}", screens.text());
+    screens.press("<enter>");
+    let shown = screens.text();
+    assert!(shown.contains("Past sessions") && shown.contains("ferry-"), "{shown}");
+    assert!(!shown.contains("harbour-"), "{shown}");
 }
 
 #[test]

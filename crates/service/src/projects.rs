@@ -47,7 +47,14 @@ impl KnownProjects {
     ) -> Result<Option<KnownBefore<'a>>, ServiceError> {
         match project {
             Some(project) if *project != caller.project => {
-                Ok(Some(KnownBefore { known: self.all().await?, own: &caller.project }))
+                let known = self.all().await?;
+                let is_known = lock(known).contains(project);
+                // Its sessions may have been imported since.
+                if !is_known && !self.base.store.past_sessions().latest(Some(project), 0, 1).await?.is_empty()
+                {
+                    lock(known).insert(project.clone());
+                }
+                Ok(Some(KnownBefore { known, own: &caller.project }))
             }
             _ => Ok(None),
         }

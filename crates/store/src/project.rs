@@ -51,11 +51,16 @@ pub struct ProjectCount {
     pub memories: i64,
     pub sessions: i64,
     pub prompts: i64,
+    pub past_sessions: i64,
     /// The time of the last write, if a memory or session records one.
     pub last_at: Option<Timestamp>,
 }
 
-columns! { ProjectCount { memories: or_default, sessions: or_default, prompts: or_default, last_at } }
+columns! {
+    ProjectCount {
+        memories: or_default, sessions: or_default, prompts: or_default, past_sessions: or_default, last_at,
+    }
+}
 
 impl ProjectCount {
     /// Adds what was counted elsewhere.
@@ -63,6 +68,7 @@ impl ProjectCount {
         self.memories += other.memories;
         self.sessions += other.sessions;
         self.prompts += other.prompts;
+        self.past_sessions += other.past_sessions;
         self.last_at = self.last_at.max(other.last_at);
     }
 }
@@ -108,7 +114,7 @@ impl Projects<'_> {
         memories: BTreeMap<Project, ProjectCount>,
     ) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
         let mut projects = memories;
-        for (project, count) in self.listed(statement::PROJECT_BESIDE, 2).await? {
+        for (project, count) in self.listed(statement::PROJECT_BESIDE, 3).await? {
             projects.entry(project).or_default().add(&count);
         }
         Ok(projects)

@@ -87,6 +87,7 @@ struct Outcome<'a> {
 /// Reads a session: the value of `composerData:<id>`, and its bubbles in any order.
 pub fn read(id: &str, data: &str, rows: &[BubbleRow]) -> Batch {
     let mut assembler = Assembler::new(&State::new(Agent::Cursor, id));
+    assembler.live.counts.records += 1;
     let Some(composer) = parse::<Composer<'_>>(data) else {
         assembler.live.counts.malformed += 1;
         return finish(assembler, id, 0);

@@ -190,11 +190,11 @@ fn sound<'a>(assembler: &mut Assembler, line: &'a str) -> Option<Cow<'a, str>> {
         return None;
     }
     let counts = &mut assembler.live.counts;
-    counts.records += 1;
     if line.len() > LINE_BYTES_MAX {
         counts.oversized += 1;
         return None;
     }
+    counts.records += 1;
     if !has_surrogates(line.as_bytes()) && serde_json::from_str::<Line<'_>>(line).is_ok() {
         return Some(Cow::Borrowed(line));
     }
@@ -245,6 +245,8 @@ fn enter_head<'a>(assembler: &mut Assembler, head: Head<'a>) -> Option<Vec<&'a R
     if head.kind.as_str() == "subagent" && session.parent.is_none() {
         session.parent = Some(Parent { kind: ParentKind::SubAgent, session: None, turn: None });
     }
+    // Each message in it is a record, too.
+    assembler.live.counts.records += head.messages.as_ref().map_or(0, Vec::len) as u64;
     head.messages
 }
 

@@ -209,7 +209,10 @@ fn message_v1(assembler: &mut Assembler, row: &MessageRow, parts: &[&PartRow]) {
     };
     let all = parts.len();
     let parts: Vec<Part<'_>> = parts.iter().filter_map(|part| parse(&part.data)).collect();
-    assembler.live.counts.malformed += (all - parts.len()) as u64;
+    // Each part is a record, too.
+    let counts = &mut assembler.live.counts;
+    counts.records += all as u64;
+    counts.malformed += (all - parts.len()) as u64;
     match data.role.as_str() {
         "user" => {
             // Texts that the host adds are marked, such as files that were named.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clip::start;
 use crate::limits::UNKNOWN_NAMES_MAX;
+use crate::line::NO_TYPE;
 use crate::turn::{Agent, Exchange, Session};
 
 /// Raised whenever other exchanges are stored for the same bytes: because a reader gives others, or because of how they are
@@ -76,7 +77,7 @@ pub(crate) struct Mark {
 /// Counts for a drift report: formats change, and a reader must not lose records silently.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Records that were read, known or not.
+    /// Records that were read, known or not, and lines that are no JSON.
     pub records: u64,
     /// Records of unknown types, by name.
     pub unknown: BTreeMap<String, u64>,
@@ -91,6 +92,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Whether no record was understood: each is malformed or has no type.
+    pub fn is_gibberish(&self) -> bool {
+        let untyped = self.unknown.get(NO_TYPE).copied().unwrap_or_default();
+        self.records <= self.malformed + untyped
+    }
+
     pub(crate) fn unknown(&mut self, name: &str, bytes: usize) {
         const NAME_BYTES: usize = 64;
         let name = start(name, NAME_BYTES);

@@ -59,6 +59,7 @@ const PROJECTS: &[Column<Project>] = &[
     ("memories", Layout::Count, |one| shown(&one.memories)),
     ("sessions", Layout::Count, |one| shown(&one.sessions)),
     ("prompts", Layout::Count, |one| shown(&one.prompts)),
+    ("past sessions", Layout::Count, |one| shown(&one.past_sessions)),
     ("last", Layout::Ago, |one| shown(&one.last_at)),
 ];
 
@@ -168,6 +169,7 @@ mod tests {
             memories,
             sessions: 12,
             prompts: 0,
+            past_sessions: (memories > 5).then_some(1_200),
             last_at: last.map(Text::from),
         };
         let projects = [

@@ -57,7 +57,8 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
         let headline = session.headline();
         let headline = if headline.is_empty() { untitled.to_owned() } else { headline };
         paint::text(buffer, second, &headline, theme.dim());
-        first
+        // With the blank column behind the lanes, which has room for a mark.
+        Rect { x: first.x - 1, width: first.width + 1, ..first }
     });
 }
 
@@ -132,11 +133,10 @@ fn detail(state: &State, area: Rect, buffer: &mut Buffer) {
     }
     area = paint::below(area, 1);
     if !detail.body.is_empty() {
-        let columns = columns.min(100);
-        let rows = detail.body.lines(columns, theme).len().min(usize::from(area.height / 2));
+        let lines = detail.body.lines(ScrolledText::columns_in(area), theme).len();
+        let rows = lines.min(usize::from(area.height / 2));
         let (above, below) = paint::split_rows(area, u16::try_from(rows).unwrap_or(0));
-        let (top, lines) = detail.body.draw(buffer, above, columns, theme);
-        paint::scrollbar(buffer, above, top, lines, theme);
+        detail.body.draw_with_bar(buffer, above, theme);
         area = paint::below(below, 1);
     }
     entries(state, detail, area, buffer);

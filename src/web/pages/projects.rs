@@ -11,7 +11,7 @@ use cerebro_core::domain::{self, MemoryId};
 /// How many projects a page shows, their size, and the size of the HTML around each, in bytes.
 const PAGE: usize = 100;
 const LINES_BYTES: usize = 48_000;
-const AROUND_BYTES: usize = 420;
+const AROUND_BYTES: usize = 445;
 /// Most memories that are named after a merge because they say what the other project no longer says.
 const AGAIN: usize = 20;
 /// Length of the longest bar, in units of its picture.
@@ -25,6 +25,8 @@ struct Line {
     memories: String,
     sessions: String,
     prompts: String,
+    /// Empty if there are none.
+    past_sessions: String,
     last: When,
     /// The length of its bar, relative to the largest.
     bar: String,
@@ -81,6 +83,7 @@ pub(in crate::web) async fn show(Asked { shared, locale, parts }: Asked) -> Page
             memories: locale.count(project.memories),
             sessions: locale.count(project.sessions),
             prompts: locale.count(project.prompts),
+            past_sessions: project.past_sessions.map(|count| locale.count(count)).unwrap_or_default(),
             last: locale.moment(project.last_at.as_ref().and_then(Text::moment)),
             bar: tenths(BAR * project.memories as f64 / most as f64),
         }
@@ -125,10 +128,11 @@ pub(in crate::web) async fn ask(Asked { shared, locale, parts }: Asked) -> Page 
     Ok(shell::ok(&MergePage {
         shell: Shell::titled("Merge projects", "/projects").token(shared.access.token()),
         moved: format!(
-            "{}, {} and {}",
+            "{}, {}, {} and {}",
             words(project.memories, "memory", "memories"),
             words(project.sessions, "session", "sessions"),
-            words(project.prompts, "prompt", "prompts")
+            words(project.prompts, "prompt", "prompts"),
+            words(project.past_sessions.unwrap_or_default(), "past session", "past sessions")
         ),
         is_new: !counts.projects.iter().any(|known| known.project == into.as_str()),
         from,
@@ -173,6 +177,7 @@ mod tests {
             memories: "1".to_owned(),
             sessions: "1".to_owned(),
             prompts: "1".to_owned(),
+            past_sessions: "1".to_owned(),
             last: When::default(),
             bar: "1".to_owned(),
         };

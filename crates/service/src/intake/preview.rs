@@ -1,9 +1,6 @@
 //! A preview: what an import would read, counted before anything is stored.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use super::Intake;
 use super::{
@@ -102,15 +99,15 @@ impl Intake {
         Ok(preview)
     }
 
-    /// The memory files that an import would take in: those in the folders of wanted sessions, of which the newest are
-    /// looked at, and those that agents load everywhere.
+    /// The memory files that an import would take in: those in the folders of past sessions and of wanted ones, of which the
+    /// newest are looked at, and those that agents load everywhere.
     async fn preview_memory_files(
         &self,
         request: &ImportRequest,
         files: Vec<Found>,
         pass: &mut Pass,
     ) -> Result<Vec<PreviewedFile>, ServiceError> {
-        let mut folders = BTreeSet::new();
+        let mut folders = self.folders_of_sessions().await?;
         for file in files.iter().filter(|file| !file.form.holds_many()).take(LOOKED_INTO_MAX) {
             let Ok(Some(folder)) = self.folder_of(file, pass).await else { continue };
             if self.want_of(file, Some(folder.clone()), pass).await == Want::Yes {

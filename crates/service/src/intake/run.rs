@@ -1,7 +1,7 @@
 //! The intake's task: when it scans, what it reads first, and how it gives way to callers.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     sync::Arc,
@@ -189,11 +189,16 @@ impl Intake {
         let begun = Instant::now();
         self.load_known().await?;
         let stats = lock(&self.state.known).as_ref().map(|known| known.stats.clone()).unwrap_or_default();
+        let mut seen: BTreeMap<&str, usize> =
+            places.iter().map(|place| (agent_slug(place.agent), 0)).collect();
         let walked = in_the_background("the walk through the agents' folders", move || walk::walk(&places));
         let Walk { files, faults, roots } = walked.await?;
+        for file in &files {
+            *seen.entry(agent_slug(file.agent)).or_default() += 1;
+        }
         {
             let mut progress = lock(&self.state.progress);
-            progress.seen = files.len();
+            progress.seen.extend(seen);
             progress.faults.clear();
             for (_, path, why) in &faults {
                 progress.failed(path, why);
@@ -378,14 +383,14 @@ mod tests {
     use super::*;
     use crate::{
         HistorySettings, Service, Settings,
-        intake::take::{BATCH_EXCHANGES, SHORT_BATCH_EXCHANGES},
+        intake::take::{BATCH_EXCHANGES, SHORT_BATCH_EXCHANGES, SourceProgress},
         use_cases::with_service,
     };
     use cerebro_core::{
         domain::{EventKind, Project, SessionId, Timestamp},
         pace::YIELD_MAX,
     };
-    use cerebro_transcript::Agent;
+    use cerebro_transcript::{Agent, Counts};
 
     /// A request for all sessions of Claude Code.
     fn all() -> ImportRequest {
@@ -456,9 +461,16 @@ mod tests {
 
     #[test]
     fn a_file_in_which_nothing_is_understood_is_named_and_not_read_until_it_changes() {
+        for text in ["no record", "no record\nno other\n", "{\n  \"messages\": []\n}\n", "{\"messages\":[]}"]
+        {
+            is_named_and_not_read_until_it_changes(text);
+        }
+    }
+
+    fn is_named_and_not_read_until_it_changes(text: &str) {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("s.jsonl");
-        std::fs::write(&path, "no record").unwrap();
+        std::fs::write(&path, text).unwrap();
         let file = std::fs::File::options().append(true).open(&path).unwrap();
         file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
         let found = || {
@@ -470,8 +482,14 @@ mod tests {
             let intake = &service.intake;
             let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
             intake.load_known().await.unwrap();
+            // An earlier version of the reader took it for a file with some malformed lines.
+            let key = path.to_string_lossy();
+            let standing = SourceProgress::of(Agent::ClaudeCode, &key, Counts::default());
+            let mut earlier = standing.row(None, SourceState::Fresh, None);
+            earlier.reader = READER_VERSION - 1;
+            service.history.put_source(&earlier).await.unwrap();
             intake.read_one(found(), &mut pass).await.unwrap();
-            assert_eq!(intake.progress().faults.len(), 1);
+            assert_eq!(intake.progress().faults.len(), 1, "{text:?}");
             for is_next_daemon in [false, true] {
                 if is_next_daemon {
                     *lock(&intake.state.known) = None;

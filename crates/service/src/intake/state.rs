@@ -100,8 +100,8 @@ pub struct Progress {
     pub scan: Duration,
     /// How long reading took, when it last read anything.
     pub read: Duration,
-    /// How many files the scan found.
-    pub seen: usize,
+    /// How many files of each agent are there. A scan counts those of the agents that it is about.
+    pub seen: BTreeMap<&'static str, usize>,
     /// By agent.
     pub agents: BTreeMap<&'static str, AgentProgress>,
     /// What could not be read, and why; without secrets.

@@ -204,11 +204,11 @@ impl<'a> SourceProgress<'a> {
         }
     }
 
-    /// The row of a source in which nothing was said yet, so the prompts of its session may come from elsewhere. If there is no
-    /// record in it, it may be written anew at this moment: then what was stored of it before, and how far, stays.
+    /// The row of a source in which nothing was said yet, so the prompts of its session may come from elsewhere. If no record in
+    /// it is understood, it may be written anew at this moment: then what was stored of it before, and how far, stays.
     fn silent(&self, cursor: &Cursor, stored: Option<&Source>) -> Source {
         let row = Source { session: None, ..self.row(Some(cursor), SourceState::Fresh, None) };
-        match stored.filter(|_| self.counts == Counts::default()) {
+        match stored.filter(|_| self.counts.is_gibberish()) {
             Some(stored) => Source {
                 size: row.size,
                 mtime: row.mtime,
@@ -310,7 +310,7 @@ impl Intake {
             batch.session.id = stem.to_string_lossy().into_owned();
         }
         let is_silent = file.stored.is_none() && file.end == Some(0) && batch.exchanges.is_empty();
-        if batch.session.id.is_empty() || is_silent || batch.counts == Counts::default() {
+        if batch.session.id.is_empty() || is_silent || batch.counts.is_gibberish() {
             self.history.put_source(&file.standing.silent(&cursor, file.stored.as_ref())).await?;
             file.before = Some(cursor);
             return Ok(None);
@@ -481,6 +481,8 @@ impl Intake {
             failed = Source { state: failed.state, error: failed.error, ..before };
         }
         if matches!(fault, Fault::Foreign) {
+            // Only a later version of the reader may understand more.
+            failed.reader = READER_VERSION;
             (failed.size, failed.mtime, failed.inode) = (found.stat.size, found.stat.mtime, found.stat.inode);
             self.set_apart(&found.path, Some(words));
             if let Some(known) = lock(&self.state.known).as_mut() {

@@ -126,10 +126,11 @@ pub fn small(path: &Path) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// Whether a file has text in which nothing was counted, not even as malformed. While it is written, that may be the half
-/// of its first record.
-pub fn is_foreign(counts: &Counts, text: &[u8]) -> bool {
-    *counts == Counts::default() && !text.trim_ascii().is_empty()
+/// Whether a file has text of which nothing was understood. While it is written, that may be the half of its first record.
+/// `left` is the text that is not among what was counted.
+pub fn is_foreign(counts: &Counts, left: &[u8]) -> bool {
+    let is_blank = *counts == Counts::default() && left.trim_ascii().is_empty();
+    counts.is_gibberish() && !is_blank
 }
 
 /// Whether, at a moment, a file was not written to for a while.
@@ -358,7 +359,7 @@ fn digest(file: &File, from: u64, length: u64) -> Result<String, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, io::Write};
 
     use super::*;
     use cerebro_transcript::Agent;
@@ -503,13 +504,33 @@ mod tests {
             let name = format!("{form:?}");
             let path = temp.path().join(&name);
             let step = |at| Reading::open(found(&path, form), None, at).unwrap().unwrap().step();
-            fs::write(&path, "{\"sess").unwrap();
-            let piece = step(now()).unwrap();
-            assert!(piece.is_last && piece.cursor.stat.size < 6, "{name}: the next scan reads it again");
-            assert!(matches!(step(later), Err(Fault::Foreign)), "{name}");
+            for text in
+                ["{\"sess", "not json\nnor this\n", "[\n  \"no record\"\n]\n", "{\"said\":\"no type\"}"]
+            {
+                fs::write(&path, text).unwrap();
+                let piece = step(now()).unwrap();
+                let is_as_read = piece.cursor.stat.size == text.len() as u64;
+                assert!(piece.is_last && !is_as_read, "{name}: the next scan reads {text:?} again");
+                assert!(matches!(step(later), Err(Fault::Foreign)), "{name}: {text:?}");
+            }
             fs::write(&path, " \n").unwrap();
             assert_eq!(step(later).unwrap().cursor.stat.size, 2, "{name}: it is empty");
         }
+    }
+
+    #[test]
+    fn one_record_that_is_understood_is_enough() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("s.jsonl");
+        let later = now() + SETTLED_AFTER * 2;
+        fs::write(&path, "not json\n".repeat(9) + line(1, "user", "ask").as_str()).unwrap();
+        let step = |cursor| Reading::open(found(&path, Form::Lines), cursor, later).unwrap().unwrap().step();
+        let cursor = step(None).unwrap().cursor;
+        // Also when the reading goes on behind it.
+        let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        (&file).write_all("not json\n".repeat(9).as_bytes()).unwrap();
+        let piece = step(Some(cursor)).unwrap();
+        assert_eq!((piece.batch.counts.records, piece.batch.counts.malformed), (19, 18));
     }
 
     #[test]

@@ -128,7 +128,11 @@ mod tests {
         let prompts: Vec<_> = batch.exchanges.iter().map(|one| one.prompt.clone().unwrap().text).collect();
         assert_eq!(prompts, ["Mend the skua"]);
         assert_eq!(batch.exchanges[0].turns.len(), 1);
-        assert_eq!((batch.counts.records, batch.counts.malformed), (4, 2));
+        assert_eq!(
+            (batch.counts.records, batch.counts.malformed),
+            (7, 2),
+            "the session, its messages and parts"
+        );
         for other in [br#"{"id":"../x"}"#.as_slice(), b"[]", b"not json", b""] {
             assert!(read(&file, other).unwrap().is_none());
         }
