@@ -4,15 +4,18 @@
 //! Codex records the same content up to three times: as items of the model's API (`response_item`), as events
 //! for the screen (`event_msg`), and in newer versions as completed items. This reader uses the API's items,
 //! and the others only where those are missing: for what a script did, for one.
+//!
+//! Until September 2025 the items stood in the file as they are, without the envelope that has the time.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source};
 use crate::clip::clipped;
-use crate::envelope::{UserText, classify, shell_of_person};
-use crate::json::{Fields, Moment, Number, Raw, Text, elements, string_or_source, value};
+use crate::envelope::{UserText, classify, element, shell_of_person};
+use crate::json::{Fields, Moment, Number, Raw, Text, elements, parse, string_or_source, value};
 use crate::limits::{EXCERPT_BYTES_MAX, ITEMS_MAX, TEXT_BYTES_MAX};
 use crate::line::Line;
 use crate::tool::{self, Answer, SCRIPT, action, mcp_failed, result_text};
@@ -54,16 +57,16 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     let Ok(record) = serde_json::from_slice::<Record<'a>>(line) else { return Line::Malformed };
     let at = record.timestamp.0;
     assembler.moment(at);
-    let Some(raw) = record.payload else {
-        return if record.kind.some().is_some() { Line::unknown(record.kind) } else { Line::Malformed };
-    };
+    // A record without an envelope is its own payload.
+    let payload = record.payload.map(RawValue::get).or_else(|| str::from_utf8(line).ok());
+    let Some(payload) = payload else { return Line::Malformed };
     match record.kind.as_str() {
-        "session_meta" => session(assembler, &Fields::of(raw.get())),
-        "turn_context" => turn_context(assembler, &Fields::of(raw.get())),
-        "response_item" => return response_item(assembler, &value(Some(raw)), at),
-        "event_msg" => return event(assembler, &value(Some(raw)), at),
+        "session_meta" => session(assembler, &Fields::of(payload)),
+        "turn_context" => turn_context(assembler, &Fields::of(payload)),
+        "response_item" => return response_item(assembler, &parse(payload).unwrap_or_default(), at),
+        "event_msg" => return event(assembler, &parse(payload).unwrap_or_default(), at),
         "compacted" => {
-            let summary = Fields::of(raw.get()).text(&["message"]);
+            let summary = Fields::of(payload).text(&["message"]);
             assembler.compaction(&summary, Source { at, ..Source::default() });
         }
         "world_state"
@@ -71,8 +74,30 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
         | "ghost_snapshot"
         | "inter_agent_communication"
         | "inter_agent_communication_metadata" => {}
+        _ if record.payload.is_none() => return bare(assembler, &record.kind, payload, at),
         _ => return Line::unknown(record.kind),
     }
+    Line::Known
+}
+
+/// A record without an envelope: an item, the head of the session, or a mark that has no content.
+fn bare<'a>(
+    assembler: &mut Assembler,
+    kind: &Text<'_>,
+    record: &'a str,
+    at: Option<jiff::Timestamp>,
+) -> Line<'a> {
+    let fields = Fields::of(record);
+    if kind.some().is_some() || fields.raw(&["role"]).is_some() {
+        return response_item(assembler, &parse(record).unwrap_or_default(), at);
+    }
+    if fields.text(&["record_type"]) == "state" {
+        return Line::Known;
+    }
+    if at.is_none() || fields.text(&["id"]).is_empty() {
+        return Line::Malformed;
+    }
+    session(assembler, &fields);
     Line::Known
 }
 
@@ -115,7 +140,7 @@ fn session(assembler: &mut Assembler, meta: &Fields<'_>) {
     ignore_host_job(assembler);
 }
 
-fn spawned_by(sub_agent: &serde_json::value::RawValue) -> Option<String> {
+fn spawned_by(sub_agent: &RawValue) -> Option<String> {
     let spawn = Fields::of(sub_agent.get()).raw(&["thread_spawn"])?;
     let parent = Fields::of(spawn.get()).text(&["parent_thread_id"]);
     (!parent.is_empty()).then(|| tool::name(&parent))
@@ -252,6 +277,9 @@ fn user_message(
         let fields = Fields::of(part.get());
         images |= fields.text(&["type"]).contains("image");
         let text = fields.text(&["text"]);
+        if assembler.live.session.cwd.is_none() {
+            assembler.live.session.cwd = folder(&text).map(tool::name);
+        }
         // Parts around an image that name it.
         if text.trim_start().starts_with("<image") || text.trim() == "</image>" {
             continue;
@@ -273,6 +301,14 @@ fn user_message(
         words.push_str("[image]");
     }
     prompt(assembler, &words, recorded_in, at);
+}
+
+/// The folder that the host names before the first prompt: in old versions nothing else does.
+fn folder(text: &str) -> Option<&str> {
+    const LABEL: &str = "Current working directory: ";
+    let context = text.trim_start().strip_prefix("<environment_context>")?;
+    let labelled = || context.lines().find_map(|line| line.strip_prefix(LABEL));
+    element(context, "cwd").or_else(labelled).map(str::trim).filter(|folder| !folder.is_empty())
 }
 
 /// Whether a part of a message is of a kind that the host adds, such as `hooks.additional_context`; what a person gives is
@@ -392,7 +428,7 @@ fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::
         "UserMessage" => user_message(assembler, item.raw(&["content"]), None, RecordedIn::Host, at),
         "AgentMessage" if alone => reply(assembler, &result_text(item.raw(&["content"])), at),
         "CommandExecution" if work => {
-            let line = item.raw(&["command"]).map_or("\"\"", serde_json::value::RawValue::get);
+            let line = item.raw(&["command"]).map_or("\"\"", RawValue::get);
             let answer = answer_of(item, &["aggregated_output", "stdout"], item.status("exit_code"));
             finished(assembler, item, "exec_command", &format!("{{\"command\":{line}}}"), answer, at);
         }

@@ -234,31 +234,56 @@ pub(crate) fn has_surrogates(line: &[u8]) -> bool {
 
 /// A line that failed to parse, repaired: bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD.
 /// Both come from programs that cut a text in the middle of a character. `None` if there was nothing to repair.
+///
+/// A line may have 64 MB, so one that is sound is not copied, and any other only once.
 pub(crate) fn repaired(line: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(line);
-    let broken = matches!(text, Cow::Owned(_));
-    let mut out = String::with_capacity(text.len());
-    let mut rest: &str = &text;
-    let mut changed = broken;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let take = match surrogate(rest) {
-            None => rest.chars().take(2).map(char::len_utf8).sum(),
-            Some(true) if surrogate(&rest[6..]) == Some(false) => 12,
-            Some(_) => {
-                out.push('\u{fffd}');
-                changed = true;
-                rest = &rest[6..];
-                continue;
-            }
-        };
-        out.push_str(&rest[..take]);
-        rest = &rest[take..];
+    let (mut pieces, mut length) = (0_usize, 0);
+    each_piece(line, |piece| {
+        pieces += 1;
+        length += piece.len();
+    });
+    if pieces < 2 {
+        return None;
     }
-    out.push_str(rest);
-    changed.then_some(out)
+    let mut repaired = String::with_capacity(length);
+    each_piece(line, |piece| repaired.push_str(piece));
+    Some(repaired)
 }
+
+/// The sound pieces of a line, and U+FFFD for each damage between them. A sound line is one piece.
+fn each_piece(line: &[u8], mut each: impl FnMut(&str)) {
+    const DAMAGE: &str = "\u{fffd}";
+    for chunk in line.utf8_chunks() {
+        let mut rest = chunk.valid();
+        while let Some(at) = lone_half(rest) {
+            each(&rest[..at]);
+            each(DAMAGE);
+            rest = &rest[at + ESCAPE_BYTES..];
+        }
+        each(rest);
+        if !chunk.invalid().is_empty() {
+            each(DAMAGE);
+        }
+    }
+}
+
+/// Where the first escape of half of a surrogate pair begins.
+fn lone_half(text: &str) -> Option<usize> {
+    let mut at = 0;
+    while let Some(before) = text[at..].find('\\') {
+        at += before;
+        let rest = &text[at..];
+        at += match surrogate(rest) {
+            None => rest.chars().take(2).map(char::len_utf8).sum::<usize>(),
+            Some(true) if surrogate(&rest[ESCAPE_BYTES..]) == Some(false) => 2 * ESCAPE_BYTES,
+            Some(_) => return Some(at),
+        };
+    }
+    None
+}
+
+/// The bytes of an escape such as `\ud83d`.
+const ESCAPE_BYTES: usize = 6;
 
 /// Whether a text starts with the escape of a surrogate; if so, whether of a first half.
 fn surrogate(text: &str) -> Option<bool> {
@@ -334,8 +359,15 @@ mod tests {
             (b"{\"a\":\"\xff\"}", Some("{\"a\":\"\u{fffd}\"}")),
             (br#"{"a":"\ud8"#, None),
             (b"\\", None),
+            (b"", None),
+            (b"\xff", Some("\u{fffd}")),
+            (b"\\\xff\\ud83d\xf0\x9f", Some("\\\u{fffd}\u{fffd}\u{fffd}")),
+            (br"\ud83d\ud83d\ude00\ude00", Some("\u{fffd}\\ud83d\\ude00\u{fffd}")),
         ] {
             assert_eq!(repaired(line).as_deref(), want, "{}", String::from_utf8_lossy(line));
         }
+        let long = [&b"x".repeat(1 << 20)[..], b"\xff"].concat();
+        let copy = repaired(&long).expect("a byte that is no text");
+        assert_eq!(copy.capacity(), copy.len(), "it did not grow");
     }
 }

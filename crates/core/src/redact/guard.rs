@@ -49,6 +49,13 @@ pub(super) fn is_drawn(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_digit()) || mixes_cases(text)
 }
 
+/// Whether a text of three parts is the token of a bot: the first part begins as a number in base64 does, or capitals and
+/// small letters are mixed as in no names.
+pub(super) fn is_bot_token(text: &str) -> bool {
+    let is_number = matches!(text.as_bytes().get(1), Some(b'D' | b'T' | b'j' | b'z'));
+    is_number && is_drawn(text) || mixes_cases(text)
+}
+
 /// The password in the arguments of a call, where a label or a name may be as well.
 pub(super) fn is_password_of_call(text: &str) -> bool {
     is_secret(Named::Password, text, Form::Prose)

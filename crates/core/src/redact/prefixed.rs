@@ -58,6 +58,8 @@ pub(super) const PREFIXED: &[Prefixed] = &[
     row("google-key", "ya29. GOCSPX-", Of::Parts, 20),
     row("google-key", "1//0 AQ.Ab8", Of::Url, 38),
     row("npm-token", "npm_", Of::Letters, 36),
+    // The base64 of `pypi.org` and `test.pypi.org`, with which each token begins.
+    row("pypi-token", "pypi-AgEIcHlwaS5vcmc pypi-AgENdGVzdC5weXBpLm9yZw", Of::Url, 50),
     row("pypi-token", "pypi-", Of::Url, 100),
     row("crates-token", "cio", Of::Letters, 32),
     row("huggingface-token", "hf_ api_org_", Of::Letters, 30),
@@ -195,6 +197,7 @@ mod tests {
             "cache-key-550e8400-e29b-41d4-a716-446655440000",
             "sk_d41d8cd98f00b204e9800998ecf8427e",
             "pypi-server-of-the-team-with-more-words-7d9f8b6c5d-x2k4q9z8",
+            "pypi-AgEIcHlwaS5vcmc-and-then-fifty-letters-or-more-which-are-only-words",
         ] {
             assert_eq!(redact(text).text, text);
         }

@@ -7,9 +7,9 @@ use regex::Regex;
 use super::{
     before::Before,
     guard::{
-        always, is_azure, is_base64_or_url, is_base64_url, is_credential, is_digit, is_drawn, is_hex_digit,
-        is_letter_or_digit, is_no_blank, is_no_example, is_odd_password, is_password, is_password_of_call,
-        is_user_and_password,
+        always, is_azure, is_base64_or_url, is_base64_url, is_bot_token, is_credential, is_digit, is_drawn,
+        is_hex_digit, is_letter_or_digit, is_no_blank, is_no_example, is_odd_password, is_password,
+        is_password_of_call, is_user_and_password,
     },
     prefixed::{PREFIXED, Prefixed},
     value::is_drawn_word,
@@ -242,8 +242,8 @@ const RULES: &[Rule] = &[
         anchors: &["."],
         before: Before::Run { of: is_base64_url, least: 23, most: 28, whole: true },
         // The first part is the base64 of the bot's number.
-        pattern: r"(?<secret>[MNO][DTjz][A-Za-z0-9_-]{21,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})",
-        guard: is_drawn,
+        pattern: r"(?<secret>[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})",
+        guard: is_bot_token,
     },
     Rule {
         kind: "mailgun-key",

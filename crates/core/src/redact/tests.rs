@@ -50,6 +50,8 @@ fn tokens() -> Vec<(&'static str, String)> {
     add("google-key", "GOCSPX-", letters(28));
     add("npm-token", "npm_", letters(36));
     add("pypi-token", "pypi-", "AgEIcHlwaS5vcmc".to_owned() + letters(100).as_str());
+    add("pypi-token", "pypi-", "AgEIcHlwaS5vcmc".to_owned() + letters(50).as_str());
+    add("pypi-token", "pypi-", "AgENdGVzdC5weXBpLm9yZw".to_owned() + letters(50).as_str());
     add("crates-token", "cio", letters(32));
     add("huggingface-token", "hf_", letters(34));
     add("twilio-key", "SK", hex(32));
@@ -114,6 +116,7 @@ fn beside() -> Vec<(&'static str, String, String, String)> {
     );
     add("azure-key", "AccountName=a;AccountKey=", letters(86) + "==", ";EndpointSuffix=x");
     add("discord-token", "token ", format!("MTA{}.{}.{}", letters(21), letters(6), letters(38)), "\n");
+    add("discord-token", "(", format!("OX{}.{}.{}", letters(22), letters(6), letters(27)), ")");
     add("api-key", "(", format!("pat{}.{}", letters(14), hex(64)), ")");
     add("api-key", "key ", format!("{}-us12", hex(32)), "\n");
     add("mailgun-key", "(", format!("{}-{}-{}", hex(32), hex(8), hex(8)), ")");
@@ -312,6 +315,7 @@ fn other_text_stays() {
         "sk_test_your_key",
         "risk_live_data",
         "discord.com/api/webhooks/ID/TOKEN",
+        "ModuleNameOfLongPathNumber2.method.aVeryLongNameOfTheThirdPart27",
         "/webhooks/github",
         // openai, anthropic, google
         "sk-…",

@@ -3,7 +3,7 @@
 use cerebro_transcript::turn::{Action, ParentKind};
 use cerebro_transcript::{Agent, Batch};
 
-use super::support::{lines, read_all, rendered};
+use super::support::{lines, read_all, read_cut, rendered};
 
 fn record(kind: &str, payload: &str) -> String {
     format!(r#"{{"timestamp":"2026-09-27T10:00:00.125Z","type":"{kind}","payload":{payload}}}"#)
@@ -316,4 +316,69 @@ fn old_rollouts_without_types_are_read() {
         (rendered(&batch), batch.session.id.as_str()),
         (vec!["> go".to_owned(), "yes".to_owned()], "old")
     );
+}
+
+/// A rollout of August 2025, with this context: only its head has a time.
+fn without_envelopes(context: &str) -> Vec<String> {
+    const STATE: &str = r#"{"record_type":"state"}"#;
+    let message = |role: &str, text: &str| {
+        let text = serde_json::to_string(text).expect("a string");
+        format!(
+            r#"{{"type":"message","id":null,"role":"{role}","content":[{{"type":"text","text":{text}}}]}}"#
+        )
+    };
+    [
+        r#"{"id":"c0","timestamp":"2025-08-20T10:00:00Z","instructions":null,"git":{"branch":"main"}}"#,
+        STATE,
+        &message("user", "<user_instructions>\n\nbe good\n\n</user_instructions>"),
+        &message("user", &format!("<environment_context>\n{context}\n</environment_context>")),
+        &message("user", "fix it"),
+        STATE,
+        r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"never kept"}]}"#,
+        r#"{"type":"function_call","id":"f1","name":"shell","arguments":"{\"command\":[\"bash\",\"-lc\",\"make\"]}","call_id":"k1"}"#,
+        r#"{"type":"function_call_output","call_id":"k1","output":"Exit code: 2\nOutput:\nboom"}"#,
+        r#"{"type":"local_shell_call","id":"l1","call_id":"k2","status":"completed","action":{"type":"exec","command":["ls"]}}"#,
+        r#"{"type":"function_call_output","call_id":"k2","output":"Exit code: 0\nOutput:\na.rs"}"#,
+        &message("assistant", "Done."),
+        &message("user", "and the test"),
+        &message("assistant", "That, too."),
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+#[test]
+fn a_rollout_without_envelopes_is_read() {
+    let tagged = "  <cwd>/w</cwd>\n  <approval_policy>on-request</approval_policy>";
+    for context in [tagged, "Current working directory: /w\nApproval policy: on-request"] {
+        let all = without_envelopes(context);
+        let batch = read(&all);
+        let want =
+            ["> fix it", "$ make = failed 2 boom", "$ ls = ok a.rs", "Done.", "> and the test", "That, too."];
+        assert_eq!(rendered(&batch), want);
+        let session = &batch.session;
+        assert_eq!((session.id.as_str(), session.branch.as_deref()), ("c0", Some("main")));
+        assert_eq!(session.started.map(|at| at.to_string()).as_deref(), Some("2025-08-20T10:00:00Z"));
+        assert!(batch.exchanges.iter().all(|exchange| exchange.cwd.as_deref() == Some("/w")));
+        assert_eq!((batch.counts.malformed, batch.counts.unknown.len()), (0, 0));
+        let bytes = lines(all.iter().map(String::as_str));
+        let whole = read_cut(Agent::Codex, &bytes, &[]);
+        for cut in 0..bytes.len() {
+            assert_eq!(read_cut(Agent::Codex, &bytes, &[cut]), whole, "cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_record_without_an_envelope_is_counted() {
+    let all = [
+        r#"{"type":"brand_new_item"}"#,
+        r#"{"record_type":"brand_new_state"}"#,
+        r#"{"id":"c0"}"#,
+        r#"{"timestamp":"2025-08-20T10:00:00Z"}"#,
+        "[1]",
+    ];
+    let counts = read_all(Agent::Codex, &lines(all)).counts;
+    let unknown: Vec<&str> = counts.unknown.keys().map(String::as_str).collect();
+    assert_eq!((unknown, counts.malformed), (vec!["brand_new_item"], 4));
 }

@@ -217,6 +217,21 @@ fn almost_all_tokens_that_are_split_over_lines_are_redacted() {
 }
 
 #[test]
+fn almost_all_drawn_tokens_of_bots_are_redacted() {
+    const OF: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    let mut draw = Draw(12);
+    let mut missed = Vec::new();
+    for _ in 0..100 {
+        let (first, rest) = (draw.one(&["M", "N", "O"]), draw.letters(OF, 23));
+        let token = format!("{first}{rest}.{}.{}", draw.letters(OF, 6), draw.letters(OF, 27));
+        if redact(&format!("use {token} for it")).text.contains(&token) {
+            missed.push(token);
+        }
+    }
+    assert!(missed.len() <= 100 - TAKEN_OF_100_MIN, "{missed:#?}");
+}
+
+#[test]
 fn almost_no_ordinary_line_is_redacted() {
     let root = repository();
     let mut lines = Vec::new();

@@ -255,7 +255,7 @@ impl Database {
     fn composer(&self, id: &str) -> Result<Batch, Fault> {
         let (from, until) = (format!("bubbleId:{id}:"), format!("bubbleId:{id};"));
         let bytes: Option<i64> = self.connection.query_row(
-            "SELECT sum(length(value)) FROM cursorDiskKV WHERE key >= ?1 AND key < ?2",
+            "SELECT sum(octet_length(value)) FROM cursorDiskKV WHERE key >= ?1 AND key < ?2",
             [&from, &until],
             |row| row.get(0),
         )?;
@@ -380,8 +380,8 @@ impl Database {
 
     fn bytes_of(&self, table: &'static str, session: &str) -> Result<i64, Fault> {
         let table = self.with_session(table)?;
-        // The length of a text in bytes is its length as a blob.
-        let query = format!("SELECT sum(length(CAST(data AS BLOB))) FROM {table} WHERE session_id = ?1");
+        // Unlike `length`, this does not read the text: a single one may have gigabytes.
+        let query = format!("SELECT sum(octet_length(data)) FROM {table} WHERE session_id = ?1");
         let bytes: Option<i64> = self.connection.query_row(&query, [session], |row| row.get(0))?;
         Ok(bytes.unwrap_or_default())
     }
@@ -571,6 +571,21 @@ mod tests {
             assert!(database.size_of(&all[1]).unwrap() > 0);
         }
         assert!(database.heads(Some("u")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_text_of_a_session_is_measured_in_bytes() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("opencode.db");
+        let writer = Connection::open(&path).unwrap();
+        writer.execute_batch(FIRST).unwrap();
+        let database = Database::open(&path).unwrap();
+        let head = database.heads(None).unwrap().remove(0);
+        let before = database.size_of(&head).unwrap();
+        let more = "INSERT INTO part VALUES ('p2', 'm1', 's', 1, 1, 'é'), ('p3', 'm1', 's', 1, 1, x'00ff00'),
+            ('p4', 'm1', 's', 1, 1, NULL)";
+        writer.execute_batch(more).unwrap();
+        assert_eq!(database.size_of(&head).unwrap(), before + 5);
     }
 
     #[test]
