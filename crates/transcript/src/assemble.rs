@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use jiff::Timestamp;
 
 use crate::clip::clipped;
+use crate::envelope::shell_of_person;
 use crate::limits::{
     EXCHANGE_BYTES_MAX, EXCHANGE_SOURCE_BYTES_MAX, EXCHANGE_SPAN_MAX, LATE_MAX, MARKS_MAX,
     REWIND_PROMPTS_MAX, TEXT_BYTES_MAX, TRACKED_MAX, TURNS_MAX,
@@ -299,6 +300,15 @@ impl Assembler {
         let id = call.id.clone();
         self.call(call, message, source);
         self.result(&id, answer, source);
+    }
+
+    /// A command that the person ran, which stands in the user's role with its result. Returns whether the text is one.
+    pub(crate) fn ran_by_person(&mut self, text: &str, source: Source<'_>) -> bool {
+        let Some((line, result)) = shell_of_person(text) else { return false };
+        let call = tool::typed(&format!("{} {line}", source.id.unwrap_or("!")), line, source.at);
+        let answer = Answer { text: result.into(), failed: false, exit: None };
+        self.answered(call, answer, None, source);
+        true
     }
 
     fn has_call(&self, id: &str) -> bool {

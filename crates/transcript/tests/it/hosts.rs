@@ -1,6 +1,6 @@
 //! What hosts write for calls that were not carried out, and beside a person's words.
 
-use cerebro_transcript::Agent;
+use cerebro_transcript::{Agent, gemini_cli};
 
 use super::support::{lines, read_all, rendered};
 
@@ -60,6 +60,60 @@ fn what_cursor_puts_beside_a_prompt_is_no_word_of_it() {
     assert_eq!(rendered(&batch), ["> fix it", "> look at this"]);
     let at = batch.exchanges[0].at.map(|at| at.to_string());
     assert_eq!(at.as_deref(), Some("2026-08-02T10:51:00Z"), "the prompt's own time");
+}
+
+#[test]
+fn a_command_that_claude_code_does_not_have_is_a_persons() {
+    let user = |id: &str, name: &str, arguments: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"{id}","sessionId":"s1","message":{{"role":"user","content":"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>"}}}}"#
+        )
+    };
+    let all = [user("u1", "docs", "update the readme"), user("u2", "context", ""), user("u3", "chat", "")];
+    let batch = read_all(Agent::ClaudeCode, &lines(all.iter().map(String::as_str)));
+    assert_eq!(rendered(&batch), ["> /docs update the readme (Command)", "> /chat (Command)"]);
+}
+
+const RAN: &str = r"I ran the following shell command:\n```sh\nmake\n```\n\nThis produced the following result:\n```\nCommand exited with code 2.\nboom\n```";
+
+#[test]
+fn what_gemini_adds_is_no_word_of_a_prompt() {
+    let user = |id: &str, texts: &[&str]| {
+        let parts: Vec<String> = texts.iter().map(|text| format!(r#"{{"text":"{text}"}}"#)).collect();
+        format!(r#"{{"id":"{id}","type":"user","content":[{}]}}"#, parts.join(","))
+    };
+    let editor = r"Here is the user's editor context as a JSON object. This is for your information only.\n```json\n{}\n```";
+    let all = [
+        user("m1", &["This is the Gemini CLI. We are setting up the context for our chat."]),
+        user("m2", &[RAN]),
+        user("m3", &[editor, "fix it"]),
+        user("m4", &["System: Please continue."]),
+        user("m5", &["explain @a", "--- Content from referenced files ---", "x", "--- End of content ---"]),
+        user("m6", &[RAN]),
+        user("m7", &[RAN]),
+    ];
+    let batch = gemini_cli::read(&lines(all.iter().map(String::as_str)), "g1");
+    let ran = "$ make = failed 2 boom";
+    assert_eq!(rendered(&batch), ["> (0)", ran, "> fix it", "> explain @a", ran, ran]);
+}
+
+#[test]
+fn what_a_person_ran_in_qwen_is_no_prompt() {
+    let user = |id: &str, text: &str| {
+        format!(
+            r#"{{"uuid":"{id}","sessionId":"q1","type":"user","message":{{"role":"user","parts":[{{"text":"{text}"}}]}}}}"#
+        )
+    };
+    let all = [
+        user("u1", "go"),
+        user("u2", RAN),
+        user("u3", "This is the Qwen Code. We are setting up the context for our chat."),
+        user("u4", "System: Potential loop detected. Details: x."),
+        user("u5", "/context"),
+        user("u6", "/cost of this plan"),
+    ];
+    let batch = read_all(Agent::Qwen, &lines(all.iter().map(String::as_str)));
+    assert_eq!(rendered(&batch), ["> go", "$ make = failed 2 boom", "> /cost of this plan (Command)"]);
 }
 
 #[test]
