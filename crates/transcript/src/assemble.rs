@@ -206,7 +206,8 @@ impl Assembler {
         }
         let Some(open) = self.current() else { return };
         open.text_bytes += call.action.weight();
-        open.pending += 1;
+        // No result can find a call without an id.
+        open.pending += usize::from(!call.id.is_empty());
         if open.message.as_ref().map(|spoken| spoken.id.as_str()) != message {
             open.message = message.map(|id| Spoken { id: id.to_owned(), text: None });
         }
