@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use jiff::Timestamp;
 
 use crate::clip::clipped;
+use crate::envelope::shell_of_person;
 use crate::limits::{
     EXCHANGE_BYTES_MAX, EXCHANGE_SOURCE_BYTES_MAX, EXCHANGE_SPAN_MAX, LATE_MAX, MARKS_MAX,
     REWIND_PROMPTS_MAX, TEXT_BYTES_MAX, TRACKED_MAX, TURNS_MAX,
@@ -205,7 +206,8 @@ impl Assembler {
         }
         let Some(open) = self.current() else { return };
         open.text_bytes += call.action.weight();
-        open.pending += 1;
+        // No result can find a call without an id.
+        open.pending += usize::from(!call.id.is_empty());
         if open.message.as_ref().map(|spoken| spoken.id.as_str()) != message {
             open.message = message.map(|id| Spoken { id: id.to_owned(), text: None });
         }
@@ -299,6 +301,15 @@ impl Assembler {
         let id = call.id.clone();
         self.call(call, message, source);
         self.result(&id, answer, source);
+    }
+
+    /// A command that the person ran, which stands in the user's role with its result. Returns whether the text is one.
+    pub(crate) fn ran_by_person(&mut self, text: &str, source: Source<'_>) -> bool {
+        let Some((line, result)) = shell_of_person(text) else { return false };
+        let call = tool::typed(&format!("{} {line}", source.id.unwrap_or("!")), line, source.at);
+        let answer = Answer { text: result.into(), failed: false, exit: None };
+        self.answered(call, answer, None, source);
+        true
     }
 
     fn has_call(&self, id: &str) -> bool {

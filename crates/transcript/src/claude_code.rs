@@ -13,7 +13,7 @@ use crate::envelope::{self, UserText, classify, controls_the_host};
 use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
 use crate::line::Line;
 use crate::tool::{self, Answer, result_text};
-use crate::turn::{Call, Parent, ParentKind, PromptKind, Stop};
+use crate::turn::{Agent, Call, Parent, ParentKind, PromptKind, Stop};
 
 /// A line's fields. Others are skipped without building a value.
 #[derive(Deserialize, Default)]
@@ -257,7 +257,7 @@ fn user_text(assembler: &mut Assembler, record: &Record<'_>, text: &str, queued:
             }
             assembler.prompt(&words, kind, source);
         }
-        UserText::Command(command) if controls_the_host(&command) => {}
+        UserText::Command(command) if controls_the_host(Agent::ClaudeCode, &command) => {}
         UserText::Command(command) => {
             assembler.prompt(&command, PromptKind::Command, source);
         }

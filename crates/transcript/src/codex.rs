@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::assemble::{Assembler, Source};
 use crate::clip::clipped;
-use crate::envelope::{UserText, classify, element, shell_of_person};
+use crate::envelope::{UserText, classify, element};
 use crate::json::{Fields, Moment, Number, Raw, Text, elements, parse, string_or_source, value};
 use crate::limits::{EXCERPT_BYTES_MAX, ITEMS_MAX, TEXT_BYTES_MAX};
 use crate::line::Line;
@@ -284,7 +284,7 @@ fn user_message(
         if text.trim_start().starts_with("<image") || text.trim() == "</image>" {
             continue;
         }
-        if ran_by_person(assembler, &text, at) {
+        if assembler.ran_by_person(&text, Source { at, ..Source::default() }) {
             continue;
         }
         match classify(&text) {
@@ -315,15 +315,6 @@ fn folder(text: &str) -> Option<&str> {
 /// `user.…`. Older versions name no kinds.
 fn is_hosts(kind: &str) -> bool {
     kind.contains('.') && !kind.starts_with("user.")
-}
-
-/// A command that the person ran stands in the user's role, with its output.
-fn ran_by_person(assembler: &mut Assembler, text: &str, at: Option<jiff::Timestamp>) -> bool {
-    let Some((line, result)) = shell_of_person(text) else { return false };
-    let call = tool::typed(&format!("! {line}"), line, at);
-    let answer = Answer { text: result.into(), failed: false, exit: None };
-    assembler.answered(call, answer, None, Source { at, ..Source::default() });
-    true
 }
 
 /// The same words appear as the model's input and as the host's event, before any answer.

@@ -1,6 +1,8 @@
 //! Cursor's CLI: `~/.cursor/projects/<folder>/agent-transcripts/**/*.jsonl`. The lines have no ids, and no times but those of
 //! newer prompts, to the minute; else the caller has the file's time. Its older form is plain text: [`read_text`].
 
+use std::borrow::Cow;
+
 use jiff::{Timestamp, civil::DateTime, tz::Offset};
 use serde::Deserialize;
 
@@ -11,7 +13,7 @@ use crate::json::{Raw, Text, value};
 use crate::line::Line;
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, result_text};
-use crate::turn::PromptKind;
+use crate::turn::{Action, Outcome, PromptKind};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -57,26 +59,51 @@ fn prompt(assembler: &mut Assembler, text: &str) {
     assembler.moment(at);
     let sub_agent = assembler.live.session.is_sub_agents();
     let kind = if sub_agent { PromptKind::Delegated } else { PromptKind::Typed };
-    if let UserText::Words(words) = classify(query(text)) {
-        assembler.prompt(&words, kind, Source { at, ..Source::default() });
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    for query in queries(text) {
+        if let UserText::Words(query) = classify(query) {
+            words.push(query);
+        }
+    }
+    if !words.is_empty() {
+        assembler.prompt(&words.join("\n\n"), kind, Source { at, ..Source::default() });
     }
 }
 
-/// The words are in an element, or behind what the host put before them.
-fn query(text: &str) -> &str {
-    let inner =
-        text.split_once("<user_query>").and_then(|(_, rest)| Some(rest.rsplit_once("</user_query>")?.0));
-    inner.unwrap_or_else(|| {
-        let mut text = text.trim();
-        loop {
-            let rest = without_leading(text, "timestamp");
-            let rest = after_host_element(rest).unwrap_or(rest).trim();
-            if rest.len() == text.len() {
-                return text;
+/// The words are in elements, with the host's context before each, or behind that context. They may speak of such elements
+/// themselves, so one ends only where nothing but context stands before the next.
+fn queries(text: &str) -> Vec<&str> {
+    const OPEN: &str = "<user_query>";
+    const CLOSE: &str = "</user_query>";
+    let mut queries = Vec::new();
+    if let Some((_, text)) = text.split_once(OPEN) {
+        let (mut query, mut piece) = (0, 0);
+        for part in text.split(OPEN) {
+            let end = piece + part.len();
+            if let Some((words, behind)) = part.rsplit_once(CLOSE)
+                && (end == text.len() || behind_context(behind).is_empty())
+            {
+                queries.push(&text[query..piece + words.len()]);
+                query = end + OPEN.len();
             }
-            text = rest;
+            piece = end + OPEN.len();
         }
-    })
+    }
+    if queries.is_empty() { vec![behind_context(text)] } else { queries }
+}
+
+/// A text without the elements of the host before it.
+fn behind_context(text: &str) -> &str {
+    const CONTEXT: [&str; 2] = ["timestamp", "rules"];
+    let mut text = text.trim();
+    loop {
+        let rest = CONTEXT.iter().fold(text, |text, name| without_leading(text, name).trim());
+        let rest = after_host_element(rest).unwrap_or(rest).trim();
+        if rest.len() == text.len() {
+            return text;
+        }
+        text = rest;
+    }
 }
 
 /// Reads a time such as `Sunday, Aug 2, 2026, 3:51 AM (UTC-5:30)`.
@@ -100,7 +127,12 @@ fn assistant(assembler: &mut Assembler, content: Raw<'_>) {
             "text" => assembler.reply(block.text.as_str(), None, Source::default()),
             "tool_use" => {
                 let input = tool::source(block.input);
-                let call = tool::call(block.id.as_str(), block.name.as_str(), input, None);
+                let mut call = tool::call(block.id.as_str(), block.name.as_str(), input, None);
+                // No result can find a call without an id. An edit is seldom refused, so it counts as done; how a command
+                // ended stays unknown.
+                if call.id.is_empty() && matches!(call.action, Action::Edit { .. }) {
+                    call.outcome = Outcome::Done;
+                }
                 assembler.call(call, None, Source::default());
             }
             _ => {}

@@ -276,25 +276,41 @@ fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
     }
     // The displayed text is what the person typed; the sent text may include whole files.
     let shown = result_text(message.display_content);
-    let text = if shown.is_empty() { result_text(message.content) } else { shown };
-    let text = without_files(&[text.as_ref()]).join("\n");
+    let texts = if shown.is_empty() { texts(message.content) } else { vec![shown] };
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+    // The host's context and the words may be parts of one message.
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    for text in without_files(&texts) {
+        if assembler.ran_by_person(text, source) {
+            continue;
+        }
+        match classify(text) {
+            UserText::Words(part) => words.push(part),
+            UserText::Summary(summary) => assembler.compaction(&summary, source),
+            _ => {}
+        }
+    }
+    let words = words.join("\n");
+    let is_command = is_command(&words);
     // Commands of the host, and its help.
-    let is_command = is_command(&text);
-    if is_command && controls_the_host(&text) || text.trim_start().starts_with('?') {
+    let is_hosts = is_command && controls_the_host(Agent::GeminiCli, &words) || words.starts_with('?');
+    if words.is_empty() || is_hosts {
         return;
     }
-    match classify(&text) {
-        UserText::Words(words) => {
-            let sub_agent = assembler.live.session.parent.is_some();
-            let kind = match (sub_agent, is_command) {
-                (true, _) => PromptKind::Delegated,
-                (false, true) => PromptKind::Command,
-                (false, false) => PromptKind::Typed,
-            };
-            assembler.prompt(&words, kind, source);
-        }
-        UserText::Summary(summary) => assembler.compaction(&summary, source),
-        _ => {}
+    let sub_agent = assembler.live.session.parent.is_some();
+    let kind = match (sub_agent, is_command) {
+        (true, _) => PromptKind::Delegated,
+        (false, true) => PromptKind::Command,
+        (false, false) => PromptKind::Typed,
+    };
+    assembler.prompt(&words, kind, source);
+}
+
+/// The texts of a message that was sent: of one, or of its parts.
+fn texts(content: Raw<'_>) -> Vec<Cow<'_, str>> {
+    match content.filter(|raw| raw.get().starts_with('[')) {
+        Some(raw) => elements(raw).into_iter().map(|part| Fields::of(part.get()).text(&["text"])).collect(),
+        None => vec![result_text(content)],
     }
 }
 

@@ -44,6 +44,7 @@ mod envelope;
 pub mod facts;
 pub mod gemini_cli;
 mod json;
+mod kind;
 pub mod limits;
 mod line;
 pub mod lineage;

@@ -10,7 +10,7 @@ use crate::envelope::{UserText, classify, controls_the_host, is_command, without
 use crate::json::{Fields, Flag, Moment, Raw, Text, value};
 use crate::line::Line;
 use crate::tool::{self, Answer};
-use crate::turn::{Call, Parent, ParentKind, PromptKind};
+use crate::turn::{Agent, Call, Parent, ParentKind, PromptKind};
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
@@ -139,11 +139,13 @@ fn user(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
     let shown = Some(shown).filter(|shown| !sub_agent && !shown.trim().is_empty());
     let words: Vec<Cow<'_, str>> = match &shown {
         Some(shown) => words(shown).into_iter().collect(),
-        None => sent.into_iter().filter_map(words).collect(),
+        None => {
+            sent.into_iter().filter(|text| !assembler.ran_by_person(text, source)).filter_map(words).collect()
+        }
     };
     let words = words.join("\n");
     let is_command = is_command(&words);
-    if words.is_empty() || is_command && controls_the_host(&words) {
+    if words.is_empty() || is_command && controls_the_host(Agent::Qwen, &words) {
         return;
     }
     let kind = if is_command && kind == PromptKind::Typed { PromptKind::Command } else { kind };

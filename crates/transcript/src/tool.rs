@@ -8,104 +8,24 @@ use serde_json::value::RawValue;
 
 use crate::clip::{clipped, first_line, start, whole_start};
 use crate::json::{Fields, Flag, Raw, Text, parse, string_or_source, value};
+use crate::kind::{Kind, kind};
 use crate::limits::TEXT_BYTES_MAX;
 use crate::limits::{
     ERROR_BYTES_MAX, EXCERPT_BYTES_MAX, INPUT_BYTES_MAX, ITEMS_MAX, NAME_BYTES_MAX, OUTPUT_BYTES_MAX,
 };
 use crate::turn::{Action, Call, Outcome, Question, Todo};
 
-/// Kinds of tools.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Edit,
-    Patch,
-    Read,
-    Search,
-    Command,
-    Web,
-    Delegate,
-    Plan,
-    Todo,
-    Ask,
-    Other,
-}
-
-/// The tools that change files.
-const EDITS: [&str; 20] = [
-    "edit", "write", "multiedit", "notebookedit", "write_file", "replace", "edit_file", "create_file",
-    "create", "strreplace", "insert_edit_into_file", "search_replace", "delete_file", "delete", "multi_edit",
-    "edit_notebook", "editnotebook", "notebook_edit", "insert", "reapply",
-];
-
-/// A tool's name without the number of its version, which Cursor adds: `edit_file_v2`.
-fn unversioned(tool: &str) -> &str {
-    let is_number =
-        |(_, digits): &(&str, &str)| matches!(digits.as_bytes(), [digit] if digit.is_ascii_digit());
-    tool.rsplit_once("_v").filter(is_number).map_or(tool, |(name, _)| name)
-}
-
-fn kind(tool: &str) -> Kind {
-    let tool = tool.to_ascii_lowercase();
-    match unversioned(&tool) {
-        edit if EDITS.contains(&edit) || edit.starts_with("str_replace") => Kind::Edit,
-        "apply_patch" | "applypatch" | "patch" => Kind::Patch,
-        "read" | "read_file" | "readfile" | "view" | "view_image" | "read_many_files" | "notebookread"
-        | "show_file" => Kind::Read,
-        "grep"
-        | "glob"
-        | "ls"
-        | "search"
-        | "list"
-        | "list_dir"
-        | "list_directory"
-        | "search_file_content"
-        | "grep_search"
-        | "rg"
-        | "file_search"
-        | "codebase_search"
-        | "glob_file_search"
-        | "ripgrep_raw_search"
-        | "semantic_search_full"
-        | "semanticsearch"
-        | "grep_files"
-        | "toolsearch"
-        | "semsearch"
-        | "find" => Kind::Search,
-        "bash"
-        | "shell"
-        | "exec_command"
-        | "shell_command"
-        | "local_shell"
-        | "local_shell_call"
-        | "run_shell_command"
-        | "run_terminal_cmd"
-        | "run_terminal_command"
-        | "run_in_terminal"
-        | "exec"
-        | "powershell"
-        | "unified_exec"
-        | "container.exec" => Kind::Command,
-        "webfetch" | "websearch" | "web_fetch" | "web_search" | "google_web_search" | "web_search_call"
-        | "fetch" => Kind::Web,
-        "task" | "agent" | "spawn_agent" | "delegate_to_agent" | "subagent" => Kind::Delegate,
-        "exitplanmode" | "exit_plan_mode" | "create_plan" | "plan_exit" => Kind::Plan,
-        "todowrite" | "todo_write" | "write_todos" | "taskcreate" | "taskupdate" | "update_plan"
-        | "update_todo" => Kind::Todo,
-        "askuserquestion" | "ask_user" | "ask_user_question" | "question" | "request_user_input"
-        | "askquestion" | "ask_question" => Kind::Ask,
-        _ => Kind::Other,
-    }
-}
-
 const FILE: &[&str] = &[
     "file_path",
     "filePath",
     "target_file",
     "notebook_path",
+    "target_notebook",
     "absolute_path",
     "path",
     "relative_workspace_path",
     "relativeWorkspacePath",
+    "relative_path",
     "targetFile",
     "fileName",
 ];
@@ -113,8 +33,8 @@ const FOLDER: &[&str] =
     &["path", "dir_path", "directory", "target_directory", "targetDirectory", "dir", "file_path", "filePath"];
 const PATTERN: &[&str] = &["pattern", "regex", "glob_pattern", "globPattern", "query", "search_term"];
 const WRITTEN: &[&str] = &[
-    "new_string", "newString", "new_str", "file_text", "content", "contents", "new_source", "code_edit",
-    "insert_line_text",
+    "new_string", "newString", "new_str", "newText", "file_text", "content", "contents", "new_source",
+    "code_edit", "insert_line_text", "body", "repl",
 ];
 const TASK: &[&str] = &["prompt", "message", "task", "description"];
 
@@ -351,19 +271,21 @@ const REFUSALS: [&str; 5] = [
 ];
 /// What hosts write where nothing came of a call, because another one failed or the person stopped the turn.
 pub(crate) const INTERRUPTED: &str = "[Request interrupted by user";
-const SKIPPED: [&str; 5] = [
+const SKIPPED: [&str; 6] = [
     INTERRUPTED,
+    "Command was cancelled.\n",
     "<tool_use_error>Sibling tool call errored",
     "The user doesn't want to take this action",
     "[Operation Cancelled]",
     "aborted by user after ",
 ];
-/// What Codex writes where a call failed, without an exit status.
-const FAILURES: [&str; 4] = [
+/// What Codex, Gemini CLI and Qwen Code write where a call failed, without an exit status.
+const FAILURES: [&str; 5] = [
     "apply_patch verification failed",
     "failed to parse function arguments",
     "unsupported call: ",
     "Script failed\nWall time",
+    "Command terminated by signal: ",
 ];
 
 /// Sets a call's outcome from its result.
@@ -429,6 +351,13 @@ fn exit_status(text: &str) -> (Option<i32>, &str) {
         return (metadata.and_then(|metadata| metadata.status("exit_code")), text);
     }
     const HEAD_BYTES: usize = 512;
+    // Of a command that the person ran in Gemini CLI or Qwen Code.
+    let of_person = text.strip_prefix("Command exited with code ").and_then(|rest| rest.split_once(".\n"));
+    if let Some((status, body)) = of_person
+        && let Ok(status) = status.parse()
+    {
+        return (Some(status), body.trim());
+    }
     // The reports of Gemini CLI and Qwen Code have it behind the output, which may itself speak of one.
     if text.starts_with("Command: ") || text.starts_with("Output: ") {
         let named = |line: &str| line.strip_prefix("Exit Code: ")?.trim().parse().ok();
@@ -556,6 +485,8 @@ mod tests {
                 "s.rs",
             ),
             ("edit_file_v2", r#"{"relativeWorkspacePath":"t.rs","noCodeblock":true}"#, "t.rs"),
+            ("MultiStrReplace", r#"{"path":"w.py","edits":[{"new_string":"y"}]}"#, "w.py"),
+            ("EditNotebook", r#"{"target_notebook":"o.ipynb","new_string":"1"}"#, "o.ipynb"),
             (
                 "exec",
                 r#""await tools.apply_patch(\"*** Begin Patch\\n*** Update File: u.rs\\n+a\\n*** End Patch\")""#,
@@ -567,6 +498,29 @@ mod tests {
         }
         let both = "*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** End Patch";
         assert_eq!(edited("apply_patch", both), ["a", "b"]);
+    }
+
+    #[test]
+    fn servers_for_files_edit_read_and_run_as_the_agents_own_tools_do() {
+        for (tool, input) in [
+            ("mcp__acp__Edit", r#"{"file_path":"a.rs","old_string":"x","new_string":"y"}"#),
+            ("mcp__acp__Write", r#"{"file_path":"a.rs","content":"y"}"#),
+            ("mcp__filesystem__write_file", r#"{"path":"a.rs","content":"y"}"#),
+            ("mcp__filesystem__edit_file", r#"{"path":"a.rs","edits":[{"oldText":"x","newText":"y"}]}"#),
+            ("mcp__serena__replace_symbol_body", r#"{"name_path":"A","relative_path":"a.rs","body":"y"}"#),
+            ("mcp__serena__insert_after_symbol", r#"{"name_path":"A","relative_path":"a.rs","body":"y"}"#),
+            ("mcp__serena__replace_content", r#"{"relative_path":"a.rs","needle":"x","repl":"y"}"#),
+            ("mcp__plugin_serena_serena__create_text_file", r#"{"relative_path":"a.rs","content":"y"}"#),
+        ] {
+            let want = Action::Edit { paths: vec!["a.rs".into()], excerpt: "y".into() };
+            assert_eq!(action(tool, input), want, "{tool}");
+        }
+        assert_eq!(line("mcp__acp__Bash", r#"{"command":"make"}"#), "make");
+        let read = Action::Read { paths: vec!["a.rs".into()] };
+        assert_eq!(action("mcp__serena__read_file", r#"{"relative_path":"a.rs"}"#), read);
+        for tool in ["mcp__linear__create", "mcp__docs__replace_content"] {
+            assert!(matches!(action(tool, r#"{"path":"a.rs"}"#), Action::Other { .. }), "{tool}");
+        }
     }
 
     #[test]
@@ -625,6 +579,10 @@ mod tests {
                 Some(101),
             ),
             ("apply_patch", r#"{"output":"x","metadata":{"exit_code":1}}"#, false, Outcome::Failed, Some(1)),
+            ("Bash", "Command exited with code 7.\nboom", false, Outcome::Failed, Some(7)),
+            ("Bash", "Command terminated by signal: 9.\nboom", false, Outcome::Failed, None),
+            ("Bash", "Command was cancelled.\nhalf", false, Outcome::Skipped, None),
+            ("Bash", "It says: Command exited with code 7.\nboom", false, Outcome::Done, None),
             (
                 "Edit",
                 "<tool_use_error>String to replace not found</tool_use_error>",

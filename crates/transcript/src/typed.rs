@@ -11,7 +11,7 @@ use crate::limits::{LINE_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::line::NO_TYPE;
 use crate::state::Counts;
 use crate::tool::name;
-use crate::turn::{Prompt, PromptKind};
+use crate::turn::{Agent, Prompt, PromptKind};
 
 /// A prompt and where it was typed. Texts: the prompt's and `project`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,8 +93,9 @@ fn one(line: &[u8], offset: u64, counts: &mut Counts) -> Option<Typed> {
         counts.unknown(NO_TYPE, line.len());
     }
     let text = with_pasted(record.display.some().or(record.text.some())?, record.pasted);
+    let agent = if record.display.0.is_some() { Agent::ClaudeCode } else { Agent::Codex };
     let prompt = match classify(&text) {
-        UserText::Words(words) if words.starts_with('/') && controls_the_host(&words) => return None,
+        UserText::Words(words) if words.starts_with('/') && controls_the_host(agent, &words) => return None,
         UserText::Words(words) => {
             let kind = if words.starts_with('/') { PromptKind::Command } else { PromptKind::Typed };
             Prompt { text: clipped(&words, TEXT_BYTES_MAX), kind }

@@ -128,7 +128,7 @@ fn cursor_lines_and_texts_are_read() {
         r#"{"type":"brand_new"}"#,
     ];
     let batch = read_all(Agent::Cursor, &lines(all));
-    assert_eq!(rendered(&batch), ["> fix it", "Looking.", "$ make = …", "edit /w/a = …"]);
+    assert_eq!(rendered(&batch), ["> fix it", "Looking.", "$ make = …", "edit /w/a = ok"]);
     assert_eq!(batch.counts.unknown.keys().collect::<Vec<_>>(), ["brand_new"]);
     let text = "user:\n<user_query>\nfix it\n</user_query>\n\nassistant:\n[Thinking]\n  never kept\nLooking.\n[Tool call] Shell\n  command: make\n[Tool result] Shell\n\nDone.\n";
     assert_eq!(
