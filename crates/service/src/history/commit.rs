@@ -109,7 +109,7 @@ impl History {
 struct Draft {
     session: PastSession,
     exchanges: Vec<FullExchange>,
-    /// Tombstones of exchanges whose ids are bound to their session, as they were made before ids were bound, by `seq`.
+    /// Tombstones of exchanges whose ids are bound, as they were made before ids were bound, by `seq`.
     former: BTreeMap<u32, HistoryTombstone>,
     withdrawn: BTreeSet<u32>,
     ends_at: Option<u32>,
@@ -298,13 +298,16 @@ struct Compared {
 }
 
 impl Draft {
-    /// Whether an exchange was forgotten. An id that was not bound to its session counts only for sessions of which
-    /// something was forgotten.
+    /// Whether an exchange was forgotten. An id that was not bound then counts as it did, so that no fork brings the exchange
+    /// back. Codex numbers the turns of many sessions: there it counts only for those of which something was forgotten.
     fn is_buried(&self, exchange: &Exchange, buried: &BTreeSet<HistoryTombstone>) -> bool {
         let former = self.former.get(&exchange.seq);
+        let counts = || {
+            self.session.agent != prepare::agent_slug(transcript::Agent::Codex)
+                || buried.contains(&HistoryTombstone::of_typed(&self.session.id))
+        };
         buried.contains(&HistoryTombstone::of_exchange(exchange))
-            || former.is_some_and(|former| buried.contains(former))
-                && buried.contains(&HistoryTombstone::of_typed(&self.session.id))
+            || former.is_some_and(|former| buried.contains(former)) && counts()
     }
 
     /// Compares the batch with the stored exchanges at its places.
