@@ -159,6 +159,11 @@ impl Draft {
         })
     }
 
+    /// Whether the source was read from its beginning to its end. What it does not say then, it no longer says.
+    fn is_whole(&self) -> bool {
+        self.read_from != ReadFrom::Cursor && self.ends_at.is_some() && !self.typed
+    }
+
     /// Whether the session gets its project only now: nothing that was read of it before said in which folder it was, and
     /// this does. An agent's list of prompts may be read before the transcript.
     fn is_placed(&self, known: &PastSession) -> bool {
@@ -178,10 +183,13 @@ impl Draft {
                     new.clone_from(old);
                 }
             };
-            keep_newer(&mut session.title, &known.title);
+            // As the project does, its folder stays once it was known.
             keep_newer(&mut session.directory, &known.directory);
-            keep_newer(&mut session.branch, &known.branch);
-            keep_newer(&mut session.model, &known.model);
+            if !self.is_whole() {
+                keep_newer(&mut session.title, &known.title);
+                keep_newer(&mut session.branch, &known.branch);
+                keep_newer(&mut session.model, &known.model);
+            }
             if self.read_from == ReadFrom::Cursor {
                 session.parent = session.parent.or_else(|| known.parent.clone());
             }
