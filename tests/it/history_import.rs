@@ -329,6 +329,51 @@ fn sessions_of_codex_whose_turns_have_the_same_numbers_are_all_kept() {
 }
 
 #[test]
+fn sessions_whose_turns_have_the_same_short_ids_are_all_kept() {
+    let home = Home::new();
+    // Of each agent, the second says something else at the same time, and the third says the same at another time.
+    let said = [("Mend the auk", 1), ("Mend the tern", 1), ("Mend the auk", 3)];
+    let mut sessions = Vec::new();
+    for (n, (prompt, minute)) in said.into_iter().enumerate() {
+        let at = [minute, minute + 1].map(|minute| format!("2026-10-02T03:{minute:02}:00Z"));
+        let ids = ["claude", "copilot", "gemini", "qwen"].map(|agent| format!("{agent}-{n}"));
+        let lines = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let claude = ["user", "assistant"].map(|kind| {
+            let (id, at, text) =
+                if kind == "user" { ("u1", &at[0], prompt) } else { ("u2", &at[1], "Mended.") };
+            json!({ "type": kind, "uuid": id, "sessionId": ids[0], "cwd": "/work", "timestamp": at,
+                    "message": { "role": kind, "content": text } })
+        });
+        home.write(&format!(".claude/projects/-work/{}.jsonl", ids[0]), &lines(&claude));
+        let copilot = [
+            json!({ "type": "session.start", "id": "u0", "timestamp": at[0],
+                    "data": { "sessionId": ids[1], "context": { "cwd": "/work" } } }),
+            json!({ "type": "user.message", "id": "u1", "timestamp": at[0], "data": { "content": prompt } }),
+            json!({ "type": "assistant.message", "id": "u2", "timestamp": at[1],
+                    "data": { "content": "Mended.", "messageId": "m" } }),
+        ];
+        home.write(&format!(".copilot/session-state/{}/events.jsonl", ids[1]), &lines(&copilot));
+        let gemini = [
+            json!({ "sessionId": ids[2], "projectHash": "x", "startTime": at[0], "kind": "main" }),
+            json!({ "id": "u1", "timestamp": at[0], "type": "user", "content": [{ "text": prompt }] }),
+            json!({ "id": "u2", "timestamp": at[1], "type": "gemini", "content": "Mended." }),
+        ];
+        home.write(&format!(".gemini/tmp/app/chats/session-{}.jsonl", ids[2]), &lines(&gemini));
+        let qwen = [("u1", &at[0], "user", "user", prompt), ("u2", &at[1], "assistant", "model", "Mended.")];
+        let qwen = qwen.map(|(id, at, kind, role, text)| {
+            json!({ "uuid": id, "sessionId": ids[3], "cwd": "/work", "timestamp": at, "type": kind,
+                    "message": { "role": role, "parts": [{ "text": text }] } })
+        });
+        home.write(&format!(".qwen/projects/-work/chats/{}.jsonl", ids[3]), &lines(&qwen));
+        sessions.extend(ids.map(|id| (id, prompt)));
+    }
+    home.take_in();
+    for (session, prompt) in &sessions {
+        assert_eq!(home.past_titles(session), [*prompt], "{session}");
+    }
+}
+
+#[test]
 fn a_reply_without_a_line_break_behind_it_stays_when_its_file_is_touched() {
     let home = Home::new();
     let path = Claude::new("s-1", &home.work()).turn("Mend the lamp", "The walrus sings.").write(&home);

@@ -15,6 +15,7 @@ use crate::limits::{
     EXCHANGE_BYTES_MAX, EXCHANGE_SOURCE_BYTES_MAX, EXCHANGE_SPAN_MAX, LATE_MAX, MARKS_MAX,
     REWIND_PROMPTS_MAX, TEXT_BYTES_MAX, TRACKED_MAX, TURNS_MAX,
 };
+use crate::lineage;
 use crate::state::{Batch, Late, Mark, State};
 use crate::tool::{self, Answer};
 use crate::turn::{Action, Call, Exchange, Outcome, Prompt, PromptKind, Stop, Turn};
@@ -581,7 +582,7 @@ impl Assembler {
     }
 
     /// Ends the reading at this byte, where a record ends.
-    pub(crate) fn finish(mut self, end: u64) -> Batch {
+    pub(crate) fn finish(self, end: u64) -> Batch {
         let mut state = match self.open.front() {
             Some(oldest) => oldest.before.clone(),
             None => match self.earlier {
@@ -591,9 +592,11 @@ impl Assembler {
         };
         // Skipping is about the bytes that come next, whatever is read again.
         state.skipping = self.live.skipping;
-        self.done.extend(self.open.into_iter().map(|open| open.exchange));
+        let mut exchanges = self.done;
+        exchanges.extend(self.open.into_iter().map(|open| open.exchange));
+        lineage::bind(&self.live.session, state.origin.as_deref(), &mut exchanges);
         Batch {
-            exchanges: self.done,
+            exchanges,
             withdrawn: self.withdrawn.into_iter().collect(),
             session: self.live.session,
             counts: self.live.counts,

@@ -2,36 +2,54 @@
 //!
 //! Forks and some resumes begin with their parent's records: with the same native ids in Claude Code and Qwen
 //! Code, with the same ids of turns in Codex. Nothing in them names the parent, so the ids themselves are the
-//! evidence. That needs ids which no other session has: [`bind`] makes them where the agent only numbers its turns.
+//! evidence. That needs ids which no other session has: [`bind`] makes them of those that others may have.
 
 use jiff::Timestamp;
 
 use crate::assemble::hash;
-use crate::turn::{Exchange, Parent, ParentKind, Session};
+use crate::turn::{Agent, Exchange, Parent, ParentKind, Session};
 
-/// Stands between the id that the agent gave a turn and what binds it to its session.
+/// Stands between the id that the agent gave a turn and what binds it.
 const BOUND: char = '\u{1f}';
 
-/// Binds ids that other sessions may have too to their session: Codex Desktop numbers the turns of each session that
-/// it imports from 1 on. The turns of a copy are bound to the session that they come from (`origin`, or else the parent that
-/// a fork names). The prompt is part of the id, so a copy's own turn with the same number has another one.
+/// Binds ids that other sessions may have too to what they stand for: to the prompt and its time, which a copy has too.
+///
+/// Codex gives copies other times, and Codex Desktop numbers the turns of each session that it imports from 1 on. There they are
+/// bound to the session that they come from (`origin`, or else the parent that a fork names) instead of the time.
 pub(crate) fn bind(session: &Session, origin: Option<&str>, exchanges: &mut [Exchange]) {
     let parent = session.parent.as_ref().filter(|parent| parent.kind == ParentKind::Fork);
     let owner = origin.or(parent.and_then(|parent| parent.session.as_deref())).unwrap_or(&session.id);
     for exchange in exchanges {
         let words = exchange.prompt.as_ref().map_or(0, |prompt| hash(&prompt.text));
+        let source = match session.agent {
+            Agent::Codex => owner.to_owned(),
+            _ => exchange.at.map(|at| at.to_string()).unwrap_or_default(),
+        };
         for id in [&mut exchange.first_id, &mut exchange.last_id].into_iter().flatten() {
-            if !ends_with_uuid(id) {
-                *id = format!("{id}{BOUND}{owner}{BOUND}{words:016x}");
+            if !is_unique(id) {
+                *id = format!("{id}{BOUND}{source}{BOUND}{words:016x}");
             }
         }
     }
 }
 
-/// The id that the agent gave a turn, if it is bound to a session.
+/// The id that the agent gave a turn, if it is bound.
 pub fn bare(id: &str) -> Option<&str> {
     id.split_once(BOUND).map(|(bare, _)| bare)
 }
+
+/// Whether no other session has an id, by its form. Agents give turns UUIDs; OpenCode gives them 26 random letters and digits.
+/// An id such as `u1` numbers the turns of its session, or comes from somebody who wrote or shortened a transcript: others have
+/// it too, and they are no copies.
+fn is_unique(id: &str) -> bool {
+    let random = id.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let has = |kind: fn(&u8) -> bool| random.as_bytes().iter().any(kind);
+    let is_random = random.len() >= RANDOM_BYTES && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    is_random || ends_with_uuid(id)
+}
+
+/// Fewer letters and digits may be a number, a time or a word. Those of a nanoid are 21.
+const RANDOM_BYTES: usize = 20;
 
 fn ends_with_uuid(id: &str) -> bool {
     id.len().checked_sub(UUID_BYTES).is_some_and(|from| id.get(from..).is_some_and(is_uuid))
@@ -39,7 +57,7 @@ fn ends_with_uuid(id: &str) -> bool {
 
 const UUID_BYTES: usize = 36;
 
-/// Whether an id is one that no other session has.
+/// Whether an id is a UUID.
 pub fn is_uuid(id: &str) -> bool {
     let is_part = |(at, byte): (usize, &u8)| match at {
         8 | 13 | 18 | 23 => *byte == b'-',
@@ -63,7 +81,8 @@ pub struct Lineage {
 /// parent's exchanges before its own.
 ///
 /// `known` names the other sessions that have an exchange which begins with the first native id, and whether it ends with the
-/// second one, too.
+/// second one, too. An original comes before its copies ([`is_original`]): of two that have as much in common with the session,
+/// it is the parent.
 pub fn of(
     session: &Session,
     exchanges: &[Exchange],
@@ -163,6 +182,55 @@ mod tests {
         let of_fork = bound_by("s3", Some("s2"), Some("s1"), "external-import-turn-1", "go");
         assert_eq!(of_fork, first, "a fork of the fork");
         assert_eq!(bare(unique), None);
+    }
+
+    #[test]
+    fn a_short_id_is_bound_to_the_prompt_and_its_time() {
+        let bound = |agent: Agent, session: &str, id: &str, words: &str, second: i64| {
+            let session = Session { agent, id: session.to_owned(), ..Session::default() };
+            let prompt = Some(Prompt { text: words.to_owned(), ..Prompt::default() });
+            let at = Timestamp::from_second(second).ok();
+            let mut exchanges = [Exchange { prompt, at, ..exchange(0, id, id) }];
+            bind(&session, None, &mut exchanges);
+            assert_eq!(exchanges[0].first_id, exchanges[0].last_id);
+            exchanges[0].first_id.clone().expect("an id")
+        };
+        for agent in [Agent::ClaudeCode, Agent::Copilot, Agent::GeminiCli, Agent::OpenCode, Agent::Qwen] {
+            let first = bound(agent, "s1", "u1", "go", 1);
+            assert_eq!(bare(&first), Some("u1"));
+            assert_eq!(bound(agent, "s2", "u1", "go", 1), first, "a copy");
+            assert_ne!(bound(agent, "s2", "u1", "stop", 1), first, "other words");
+            assert_ne!(bound(agent, "s2", "u1", "go", 2), first, "another time");
+            for unique in [
+                "019a1f2e-7c1d-7a10-8f00-0123456789ab",
+                "msg_9a1f2e7c1d001AbCdEfGhIjKlMn",
+                "V1StGXR8Z5jdHi6BmyTx9",
+            ] {
+                assert_eq!(bound(agent, "s1", unique, "go", 1), unique);
+            }
+        }
+        for other in ["m12", "message-assistant", "17642640000000000000", "turn-0123456789abcde"] {
+            assert_eq!(
+                bare(&bound(Agent::Qwen, "s1", other, "go", 1)),
+                Some(other),
+                "it may be another's too"
+            );
+        }
+        let of_codex = |session, second| bound(Agent::Codex, session, "turn-1", "go", second);
+        assert_eq!(of_codex("s1", 1), of_codex("s1", 2), "a copy has another time");
+        assert_ne!(of_codex("s1", 1), of_codex("s2", 1));
+    }
+
+    #[test]
+    fn of_two_that_have_begun_an_exchange_the_original_is_the_parent() {
+        let fork = Session { id: "fork".into(), ..Session::default() };
+        let owner = |first: &str, _: &str| match first {
+            "p1" => vec![("z".to_owned(), true)],
+            _ => vec![("z".to_owned(), false), ("a".to_owned(), false)],
+        };
+        let lineage = of(&fork, &[exchange(0, "p1", "a1"), exchange(1, "p2", "a2")], &owner);
+        assert_eq!(lineage.copies, [0]);
+        assert_eq!(lineage.parent.and_then(|parent| parent.session).as_deref(), Some("z"));
     }
 
     #[test]

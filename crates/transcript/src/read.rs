@@ -6,7 +6,7 @@ use crate::limits::LINE_BYTES_MAX;
 use crate::line::Line;
 use crate::state::{Batch, State};
 use crate::turn::Agent;
-use crate::{claude_code, codex, copilot, cursor, lineage, qwen};
+use crate::{claude_code, codex, copilot, cursor, qwen};
 
 /// Reads the bytes of a source from `state.offset` on. They may end anywhere, also in the middle of a line or
 /// of a character: an unfinished last line is left for the next reading, even if it would parse.
@@ -67,11 +67,7 @@ fn stretch(bytes: &[u8], state: &State, to_end: bool) -> Batch {
         one_line(&mut assembler, left.trim_ascii(), line);
         at = bytes.len();
     }
-    let mut batch = assembler.finish(state.offset + at as u64);
-    if batch.session.agent == Agent::Codex {
-        lineage::bind(&batch.session, batch.state.origin.as_deref(), &mut batch.exchanges);
-    }
-    batch
+    assembler.finish(state.offset + at as u64)
 }
 
 type ReadLine = for<'a> fn(&mut Assembler, &'a [u8]) -> Line<'a>;

@@ -109,7 +109,7 @@ impl History {
 struct Draft {
     session: PastSession,
     exchanges: Vec<FullExchange>,
-    /// Tombstones of exchanges whose ids are bound to their session, as they were made before ids were bound, by `seq`.
+    /// Tombstones of exchanges whose ids are bound, as they were made before ids were bound, by `seq`.
     former: BTreeMap<u32, HistoryTombstone>,
     withdrawn: BTreeSet<u32>,
     ends_at: Option<u32>,
@@ -159,6 +159,11 @@ impl Draft {
         })
     }
 
+    /// Whether the source was read from its beginning to its end. What it does not say then, it no longer says.
+    fn is_whole(&self) -> bool {
+        self.read_from != ReadFrom::Cursor && self.ends_at.is_some() && !self.typed
+    }
+
     /// Whether the session gets its project only now: nothing that was read of it before said in which folder it was, and
     /// this does. An agent's list of prompts may be read before the transcript.
     fn is_placed(&self, known: &PastSession) -> bool {
@@ -178,10 +183,13 @@ impl Draft {
                     new.clone_from(old);
                 }
             };
-            keep_newer(&mut session.title, &known.title);
+            // As the project does, its folder stays once it was known.
             keep_newer(&mut session.directory, &known.directory);
-            keep_newer(&mut session.branch, &known.branch);
-            keep_newer(&mut session.model, &known.model);
+            if !self.is_whole() {
+                keep_newer(&mut session.title, &known.title);
+                keep_newer(&mut session.branch, &known.branch);
+                keep_newer(&mut session.model, &known.model);
+            }
             if self.read_from == ReadFrom::Cursor {
                 session.parent = session.parent.or_else(|| known.parent.clone());
             }
@@ -298,13 +306,16 @@ struct Compared {
 }
 
 impl Draft {
-    /// Whether an exchange was forgotten. An id that was not bound to its session counts only for sessions of which
-    /// something was forgotten.
+    /// Whether an exchange was forgotten. An id that was not bound then counts as it did, so that no fork brings the exchange
+    /// back. Codex numbers the turns of many sessions: there it counts only for those of which something was forgotten.
     fn is_buried(&self, exchange: &Exchange, buried: &BTreeSet<HistoryTombstone>) -> bool {
         let former = self.former.get(&exchange.seq);
+        let counts = || {
+            self.session.agent != prepare::agent_slug(transcript::Agent::Codex)
+                || buried.contains(&HistoryTombstone::of_typed(&self.session.id))
+        };
         buried.contains(&HistoryTombstone::of_exchange(exchange))
-            || former.is_some_and(|former| buried.contains(former))
-                && buried.contains(&HistoryTombstone::of_typed(&self.session.id))
+            || former.is_some_and(|former| buried.contains(former)) && counts()
     }
 
     /// Compares the batch with the stored exchanges at its places.

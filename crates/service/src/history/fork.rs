@@ -49,13 +49,24 @@ impl HandOver<'_> {
     }
 
     /// Makes the original the parent of the copy's forks that copied only exchanges of the original: their own exchanges
-    /// begin at `end` or before.
-    async fn adopt(&self, write: &mut Write<'_>, end: u32) -> Result<(), ServiceError> {
+    /// begin at `end` or before, and not with one that the copy (`exchanges`) has begun and the original has not.
+    async fn adopt(
+        &self,
+        write: &mut Write<'_>,
+        exchanges: &[Exchange],
+        end: u32,
+    ) -> Result<(), ServiceError> {
+        let is_of_original = |first: &String| {
+            self.turns.iter().any(|(begin, _)| begin == first)
+                || !exchanges.iter().any(|exchange| exchange.first.as_ref() == Some(first))
+        };
         let copy = std::slice::from_ref(self.copy);
         let forks = write.store().past_sessions().children(copy, AncestorKind::Fork, FORKS_MAX).await?;
         for mut fork in forks.into_iter().filter(|fork| fork.id != *self.original) {
             let own = write.store().exchanges().of_sessions(std::slice::from_ref(&fork.id)).await?;
-            if own.iter().map(|exchange| exchange.seq).min().is_some_and(|first| first <= end) {
+            let first = own.iter().min_by_key(|exchange| exchange.seq);
+            if first.is_some_and(|first| first.seq <= end && first.first.as_ref().is_none_or(is_of_original))
+            {
                 fork.parent = Some(self.original());
                 write.place_past_session(&fork);
             }
@@ -84,7 +95,7 @@ impl HandOver<'_> {
         }
         let (before, parent) = (session.exchanges, session.parent.clone());
         session.exchanges = u32::try_from(exchanges.len() - copied.len()).unwrap_or(u32::MAX);
-        // Of several originals, the nearest is its parent and comes last: exchanges of the others come before.
+        // Of several originals, the nearest is its parent: the caller hands over to no other one.
         if parent.as_ref().is_none_or(|parent| parent.kind == AncestorKind::Fork) {
             session.parent = Some(self.original());
         }
@@ -94,7 +105,7 @@ impl HandOver<'_> {
             }
             return Ok(true);
         };
-        self.adopt(write, last.seq.saturating_add(1)).await?;
+        self.adopt(write, &exchanges, last.seq.saturating_add(1)).await?;
         write.forget_history(&session, before, ids, Vec::new());
         Ok(true)
     }

@@ -268,6 +268,33 @@ fn a_source_that_was_rewritten_shorter_takes_the_rest_away() {
 }
 
 #[test]
+fn names_that_a_rewritten_source_no_longer_has_go() {
+    with_service(async |service| {
+        let names = async || {
+            let past = service.history.session(&session("s1")).await.unwrap().unwrap();
+            [past.title, past.branch, past.model, past.directory].map(|name| name.map(String::from))
+        };
+        let mut named = batch("s1", talk(0..2));
+        let of = &mut named.session;
+        for name in [&mut of.title, &mut of.branch, &mut of.model, &mut of.cwd] {
+            *name = Some("old".to_owned());
+        }
+        service.history.commit(named).await.unwrap();
+        let whole = HistoryBatch { read_from: ReadFrom::Start, ends_at: Some(2), ..batch("s1", talk(0..2)) };
+        for (part, what) in [
+            (HistoryBatch { read_from: ReadFrom::Cursor, ..whole.clone() }, "it has grown"),
+            (HistoryBatch { ends_at: None, ..whole.clone() }, "more of it comes"),
+            (HistoryBatch { typed: true, ..whole.clone() }, "only its prompts"),
+        ] {
+            service.history.commit(part).await.unwrap();
+            assert_eq!(names().await, ["old"; 4].map(|name| Some(name.to_owned())), "{what}");
+        }
+        service.history.commit(whole).await.unwrap();
+        assert_eq!(names().await, [None, None, None, Some("old".to_owned())], "its folder stays known");
+    });
+}
+
+#[test]
 fn a_rewind_marks_what_it_took_back() {
     with_service(async |service| {
         service.history.commit(batch("s1", talk(0..3))).await.unwrap();

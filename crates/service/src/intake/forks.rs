@@ -17,8 +17,10 @@ use super::{
     take::{Pass, Trouble, blocking},
     walk::{Found, Stat},
 };
-use crate::{ServiceError, lock};
-use cerebro_core::domain::{AncestorKind, SessionId, Source, SourceState, Timestamp, native_digest};
+use crate::{ServiceError, agent_slug, lock};
+use cerebro_core::domain::{
+    AncestorKind, PastSession, SessionId, Source, SourceState, Timestamp, native_digest,
+};
 use cerebro_transcript::{
     Agent, Batch, Exchange,
     lineage::{self, Lineage},
@@ -50,12 +52,33 @@ pub(super) fn is_doubted(source: &Source) -> bool {
 /// What a session that is read from its beginning has in common with others.
 #[derive(Debug, Default)]
 pub(super) struct Copying {
-    /// The sessions that it may be a copy of, with the first and last turns of their exchanges.
-    originals: BTreeMap<String, BTreeSet<(String, String)>>,
+    /// The sessions that it may be a copy of, an original before its copies.
+    originals: Vec<Relative>,
     /// The `seq` of its first exchange that is its own, if others have the same beginning.
     own_from: Option<u32>,
     /// The session that it was copied from, as far as that is known.
     parent: Option<Parent>,
+}
+
+/// A session with the same beginning.
+#[derive(Debug)]
+struct Relative {
+    past: PastSession,
+    /// See [`lineage::Branch`].
+    own_since: Option<Timestamp>,
+    /// The first and last turns of its exchanges.
+    turns: BTreeSet<(String, String)>,
+}
+
+impl Relative {
+    fn parent(&self) -> Option<&SessionId> {
+        self.past.parent.as_ref()?.session.as_ref()
+    }
+
+    fn branch(&self) -> lineage::Branch<'_> {
+        let parent = self.parent().map(SessionId::as_str);
+        lineage::Branch { id: self.past.id.as_str(), parent, own_since: self.own_since }
+    }
 }
 
 /// The exchanges of a session by their place, as its copies are known by: digests of the native ids of the first and the
@@ -120,6 +143,25 @@ impl Own {
 }
 
 impl Copying {
+    fn add(&mut self, new: Relative) {
+        let is_copy = |known: &Relative| lineage::is_original(new.branch(), known.branch());
+        let at = self.originals.iter().position(is_copy).unwrap_or(self.originals.len());
+        self.originals.insert(at, new);
+    }
+
+    /// Whether the parent of a copy has as much of it, and is an original of this session, too. `first` is the copy's first
+    /// exchange of its own, and `said` is what this session has.
+    fn has_parent_of(
+        &self,
+        copy: &Relative,
+        first: Option<&(String, String)>,
+        said: &BTreeSet<(String, String)>,
+    ) -> bool {
+        let Some((begin, _)) = first.filter(|turns| !said.contains(*turns)) else { return false };
+        let is_parent = |known: &Relative| copy.parent() == Some(&known.past.id);
+        self.originals.iter().any(|known| is_parent(known) && has_begun(&known.turns, begin))
+    }
+
     /// Whether the session is undecided at the end of a batch. The next reading begins at its second-last exchange.
     fn is_undecided(&self, batch: &Batch) -> bool {
         let next = batch.exchanges.iter().rev().nth(1).map(|exchange| exchange.seq);
@@ -150,8 +192,10 @@ impl Intake {
         if !known.originals.is_empty() {
             let owners = |first: &str, last: &str| -> Vec<(String, bool)> {
                 let turns = (native_digest(first), native_digest(last));
-                let having = known.originals.iter().filter(|(_, theirs)| has_begun(theirs, &turns.0));
-                having.map(|(session, theirs)| (session.clone(), theirs.contains(&turns))).collect()
+                let having = known.originals.iter().filter(|known| has_begun(&known.turns, &turns.0));
+                having
+                    .map(|known| (known.past.id.as_str().to_owned(), known.turns.contains(&turns)))
+                    .collect()
             };
             let found = lineage::of(&batch.session, &batch.exchanges, &owners);
             if !found.copies.is_empty() {
@@ -187,8 +231,13 @@ impl Intake {
             }
         };
         let said = turns(&outline);
+        let mut copies = Vec::new();
         for other in self.owners_of(&said).await?.into_iter().filter(|other| *other != own_id) {
             let Some(past) = self.history.session(&other).await? else { continue };
+            // Turns of another agent with the same ids are no copies.
+            if past.agent != agent_slug(session.agent) {
+                continue;
+            }
             let outline_of_other = self.stored_outline(&other).await?;
             let their_turns = turns(&outline_of_other);
             let (own, theirs) = (Own::of(&outline, &their_turns), Own::of(&outline_of_other, &said));
@@ -202,14 +251,18 @@ impl Intake {
                 parent: session.parent.as_ref().and_then(|parent| parent.session.as_deref()),
                 own_since: own.since(),
             };
-            let parent = past.parent.as_ref().and_then(|parent| parent.session.as_ref());
-            let another = lineage::Branch {
-                id: other.as_str(),
-                parent: parent.map(SessionId::as_str),
-                own_since: theirs.since(),
-            };
-            if !lineage::is_original(one, another) || !self.history.hand_over(&other, &own_id, &said).await? {
-                copying.originals.insert(other.as_str().to_owned(), their_turns);
+            let first = outline_of_other.into_values().next().and_then(|(turns, _)| turns);
+            let other = Relative { past, own_since: theirs.since(), turns: their_turns };
+            if lineage::is_original(one, other.branch()) {
+                copies.push((other, first));
+            } else {
+                copying.add(other);
+            }
+        }
+        for (copy, first) in copies {
+            let is_placed = copying.has_parent_of(&copy, first.as_ref(), &said);
+            if !is_placed && !self.history.hand_over(&copy.past.id, &own_id, &said).await? {
+                copying.add(copy);
             }
         }
         Ok(copying)

@@ -13,13 +13,15 @@ use std::{
 
 use super::*;
 use crate::{
-    HistoryBatch, HistoryOptions, HistorySettings, ImportRequest, ProjectOf, Service, TranscriptFolder,
+    Forget, HistoryBatch, HistoryOptions, HistorySettings, ImportRequest, ProjectOf, Service,
+    TranscriptFolder,
+    history::clean,
     history::tests::{batch, session, with_another, with_service},
     intake::folders::Form,
     use_cases::run,
 };
-use cerebro_core::domain::Project;
-use cerebro_transcript::{State, read};
+use cerebro_core::domain::{Project, Run};
+use cerebro_transcript::{READER_VERSION, State, read};
 
 /// A rollout whose turns have only numbers, as in sessions that Codex imported.
 fn rollout(id: &str, fork_of: &str, turns: &[&str]) -> String {
@@ -35,9 +37,9 @@ fn rollout(id: &str, fork_of: &str, turns: &[&str]) -> String {
     text
 }
 
-/// The batch of an earlier reader: ids that are not bound to a session, and of a fork only its own exchanges.
-fn formerly(id: &str, text: &str, own_from: usize) -> HistoryBatch {
-    let mut found = read(text.as_bytes(), &State::new(Agent::Codex, id));
+/// The batch of an earlier reader: ids that are not bound, and of a fork only its own exchanges.
+fn formerly(agent: Agent, id: &str, text: &str, own_from: usize) -> HistoryBatch {
+    let mut found = read(text.as_bytes(), &State::new(agent, id));
     for exchange in &mut found.exchanges {
         for id in [&mut exchange.first_id, &mut exchange.last_id].into_iter().flatten() {
             *id = lineage::bare(id).unwrap_or(id).to_owned();
@@ -95,8 +97,8 @@ fn a_fork_that_is_read_again_before_its_original_is_stored_once() {
     fs::write(&original, &of_original).unwrap();
     fs::write(&fork, &of_fork).unwrap();
     with_service(async |service| {
-        service.history.commit(formerly("c-1", &of_original, 0)).await.unwrap();
-        service.history.commit(formerly("c-2", &of_fork, 2)).await.unwrap();
+        service.history.commit(formerly(Agent::Codex, "c-1", &of_original, 0)).await.unwrap();
+        service.history.commit(formerly(Agent::Codex, "c-2", &of_fork, 2)).await.unwrap();
         let mut pass = Pass::new(HistorySettings::default(), None, i64::MIN);
         for path in [&fork, &original, &fork, &original] {
             service.intake.take_file(&found(path), &mut pass).await.unwrap();
@@ -107,6 +109,127 @@ fn a_fork_that_is_read_again_before_its_original_is_stored_once() {
             assert_eq!((past.exchanges, named.as_ref().map(SessionId::as_str)), (exchanges, parent), "{id}");
         }
     });
+}
+
+/// A line of Claude Code: a turn whose name begins with `u` is a person's.
+fn said(session: &str, turn: &str, minute: usize) -> String {
+    let kind = if turn.starts_with('u') { "user" } else { "assistant" };
+    format!(
+        "{{\"type\":\"{kind}\",\"uuid\":\"{turn}\",\"sessionId\":\"{session}\",\"cwd\":\"/w\",\
+         \"timestamp\":\"2026-01-02T03:{minute:02}:05Z\",\
+         \"message\":{{\"role\":\"{kind}\",\"content\":\"words of {turn}\"}}}}\n"
+    )
+}
+
+/// A session of Claude Code with some turns, a minute each.
+fn talk(session: &str, turns: &[&str]) -> String {
+    turns.iter().enumerate().map(|(minute, turn)| said(session, turn, minute)).collect()
+}
+
+#[test]
+fn a_short_id_that_an_earlier_version_forgot_stays_forgotten_in_forks() {
+    with_service(async |service| {
+        let turns = ["u1", "a1", "u2", "a2"];
+        service
+            .history
+            .commit(formerly(Agent::ClaudeCode, "s-1", &talk("s-1", &turns[..2]), 0))
+            .await
+            .unwrap();
+        let by_session = Forget { session: Some(session("s-1")), ..Forget::default() };
+        service.history.forget(&by_session, Run::Real).await.unwrap();
+        let found = read(talk("s-2", &turns).as_bytes(), &State::new(Agent::ClaudeCode, "s-2"));
+        let fork = HistoryBatch { session: found.session, ..batch("s-2", found.exchanges) };
+        let done = service.history.commit(fork).await.unwrap();
+        assert_eq!((done.added, done.forgotten), (1, 1));
+    });
+}
+
+#[test]
+fn sessions_with_the_same_short_ids_that_an_earlier_version_took_for_one_are_both_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts =
+        [talk("s-0", &["u1", "a1"]), talk("s-1", &["u1", "a1"]).replace("words of", "other words of")];
+    for (at, text) in texts.iter().enumerate() {
+        fs::write(folder.path().join(format!("s-{at}.jsonl")), text).unwrap();
+    }
+    // Only one of them was stored; the other one was a copy with nothing of its own.
+    let stored = |at: usize| {
+        let path = folder.path().join(format!("s-{at}.jsonl"));
+        let (key, stat) = (path.to_string_lossy(), Stat::from(&fs::metadata(&path).unwrap()));
+        let batch = formerly(Agent::ClaudeCode, &format!("s-{at}"), &texts[at], 0);
+        let source = Source {
+            id: Source::id_of("claude-code", &key),
+            key: clean(&key),
+            session: Some(session(&format!("s-{at}"))),
+            size: stat.size,
+            mtime: stat.mtime,
+            inode: stat.inode,
+            cursor: None,
+            reader: READER_VERSION - 1,
+            ..batch.source.clone()
+        };
+        HistoryBatch { source, project: Project::general(), ..batch }
+    };
+    with_service(async |service| {
+        service.history.commit(stored(0)).await.unwrap();
+        service.history.put_source(&stored(1).source).await.unwrap();
+        imports_from(&service, Agent::ClaudeCode, folder.path());
+        assert_like_a_clean_import(&service, Agent::ClaudeCode, folder.path(), "read by this version").await;
+        assert_eq!(imported(&service).await.keys().collect::<Vec<_>>(), ["s-0", "s-1"]);
+    });
+}
+
+/// Three sessions that may come one after the other in any of these orders.
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+
+/// Imports three sessions in every order. `turns` are those of each, `minutes` those of all in the order of their times, and
+/// `parents` those that the sessions have in the end.
+fn in_every_order(turns: [&str; 3], minutes: &str, parents: [Option<usize>; 3]) {
+    // The original's id comes last.
+    let id = |order: usize, at: usize| format!("t{order}-{}", 2 - at);
+    let text = |order: usize, at: usize| -> String {
+        let line = |turn: &str| {
+            let minute = minutes.split(' ').position(|other| other == turn).unwrap();
+            said(&id(order, at), &format!("{turn}-{order}"), minute)
+        };
+        turns[at].split(' ').map(line).collect()
+    };
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        with_another(async |service| {
+            imports_from(&service, Agent::ClaudeCode, folder.path());
+            for step in 0..3 {
+                for (n, order) in ORDERS.iter().enumerate() {
+                    let path = folder.path().join(format!("{}.jsonl", id(n, order[step])));
+                    fs::write(path, text(n, order[step])).unwrap();
+                }
+                assert_like_a_clean_import(&service, Agent::ClaudeCode, folder.path(), "one more").await;
+            }
+            for (n, order) in ORDERS.iter().enumerate() {
+                for (at, parent) in parents.iter().enumerate() {
+                    let past = service.history.session(&session(&id(n, at))).await.unwrap().unwrap();
+                    let named = past.parent.and_then(|parent| parent.session);
+                    assert_eq!(named, parent.map(|parent| session(&id(n, parent))), "{at} of {order:?}");
+                }
+            }
+        })
+        .await;
+    });
+}
+
+#[test]
+fn forks_within_one_exchange_have_the_same_parents_in_every_order() {
+    let turns = ["u1 a1 u2 a2 u3 a3 b3 c3 u4 a4", "u1 a1 u2 a2 u3 a3 u5 a5", "u1 a1 u2 a2 u3 a3 b3 u6 a6"];
+    for last in ["u5 a5 u6 a6", "u6 a6 u5 a5"] {
+        let minutes = format!("u1 a1 u2 a2 u3 a3 b3 c3 u4 a4 {last}");
+        in_every_order(turns, &minutes, [None, Some(0), Some(0)]);
+    }
+}
+
+#[test]
+fn a_fork_within_an_exchange_of_a_fork_is_that_ones_in_every_order() {
+    let turns = ["u1 a1 u2 a2", "u1 a1 u3 a3 b3 u4 a4", "u1 a1 u3 a3 u5 a5"];
+    in_every_order(turns, "u1 a1 u2 a2 u3 a3 b3 u4 a4 u5 a5", [None, Some(0), Some(1)]);
 }
 
 /// Two sessions whose first two exchanges are the same, line by line. Each has two more of its own.

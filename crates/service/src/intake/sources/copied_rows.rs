@@ -80,6 +80,7 @@ fn originals(
 mod tests {
     use super::super::rows::Database;
     use super::*;
+    use cerebro_transcript::lineage;
 
     #[test]
     fn what_a_fork_of_1_x_copied_has_the_ids_of_the_original() {
@@ -120,8 +121,9 @@ mod tests {
             .iter()
             .map(|head| {
                 let batch = database.session(head).unwrap();
-                let first = batch.exchanges.iter().filter_map(|exchange| exchange.first_id.clone()).collect();
-                (head.id.clone(), first, batch.session.parent.and_then(|parent| parent.session))
+                let first = batch.exchanges.iter().filter_map(|exchange| exchange.first_id.as_deref());
+                let bare = first.filter_map(lineage::bare).map(str::to_owned).collect();
+                (head.id.clone(), bare, batch.session.parent.and_then(|parent| parent.session))
             })
             .collect();
         let want = |id: &str, first: &[&str], parent: Option<&str>| {
