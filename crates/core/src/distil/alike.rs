@@ -91,6 +91,17 @@ pub fn say_the_same(one: &str, other: &str) -> bool {
         && denies(one) == denies(other)
 }
 
+/// Whether one claim (title and text) certainly says all that another says: their texts say the same, and every word of
+/// the other is in it, as it is spelled there.
+pub(super) fn covers(carrier: (&str, &str), claim: (&str, &str)) -> bool {
+    let words = |(title, text): (&str, &str)| -> BTreeSet<String> {
+        let folded = text::fold(&format!("{title} {text}"));
+        let words = folded.split(|c: char| !c.is_alphanumeric());
+        words.filter(|word| !word.is_empty() && !FUNCTION.contains(word)).map(str::to_owned).collect()
+    };
+    say_the_same(carrier.1, claim.1) && words(claim).is_subset(&words(carrier))
+}
+
 /// Whether a text names a command: a part of it between backquotes, or all of it in its words. One word, such as `make`,
 /// may also be a verb, so it counts only between backquotes.
 pub(super) fn names(text: &str, command: &str) -> bool {
@@ -153,6 +164,27 @@ mod tests {
             ),
         ] {
             assert!(!say_the_same(one, other) && !say_the_same(other, one), "{one} / {other}");
+        }
+    }
+
+    #[test]
+    fn a_claim_covers_another_only_if_no_word_of_it_is_lost() {
+        let carrier =
+            ("The Redis container", "The Redis container restarts because its memory limit is too small.");
+        for same in [
+            ("Redis", "The Redis container restarts because its memory limit is too small."),
+            ("Redis", "The container of Redis restarts because the memory limit is too small."),
+        ] {
+            assert!(covers(carrier, same), "{same:?}");
+        }
+        for other in [
+            ("Redis", "The Kafka container restarts because its memory limit is too small."),
+            ("Kafka", "The container restarts because its memory limit is too small."),
+            ("Redis", "The Redistribution container restarts because its memory limit is too small."),
+            ("Redis", "The Redis container restarts because its memory limit is too small at night."),
+            ("Redis", "The Redis container never restarts because its memory limit is too small."),
+        ] {
+            assert!(!covers(carrier, other), "{other:?}");
         }
     }
 
