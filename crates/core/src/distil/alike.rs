@@ -12,6 +12,20 @@ const FUNCTION: [&str; 30] = [
     "on", "at", "as", "all", "has", "use", "uses", "used", "they", "their", "them", "than", "then", "from",
 ];
 
+/// Whether a claim tells what the user said: at least half of its words are theirs, and both or neither deny something.
+pub(super) fn tells_of(claim: &str, users: &str) -> bool {
+    is_worded_by(claim, users) && denies(claim) == denies(users)
+}
+
+/// Whether a claim says nothing but what the user said: all of its words, numbers and literals are theirs, and both or
+/// neither deny something.
+pub fn is_users_own(claim: &str, users: &str) -> bool {
+    significant(claim).is_subset(&significant(users))
+        && numbers(claim).is_subset(&numbers(users))
+        && literals(claim).iter().all(|literal| users.contains(literal.as_str()))
+        && denies(claim) == denies(users)
+}
+
 /// Whether at least half of the words of a claim are the user's. Words are compared by their stems.
 pub(super) fn is_worded_by(claim: &str, users: &str) -> bool {
     let claimed = stems(claim);
@@ -77,6 +91,34 @@ pub fn say_the_same(one: &str, other: &str) -> bool {
         && denies(one) == denies(other)
 }
 
+/// Whether one claim (title and text) certainly says all that another says: their texts say the same, and every word of
+/// the other is in it, as it is spelled there.
+pub(super) fn covers(carrier: (&str, &str), claim: (&str, &str)) -> bool {
+    let words = |(title, text): (&str, &str)| -> BTreeSet<String> {
+        let folded = text::fold(&format!("{title} {text}"));
+        let words = folded.split(|c: char| !c.is_alphanumeric());
+        words.filter(|word| !word.is_empty() && !FUNCTION.contains(word)).map(str::to_owned).collect()
+    };
+    say_the_same(carrier.1, claim.1) && words(claim).is_subset(&words(carrier))
+}
+
+/// Whether a text names a command: a part of it between backquotes, or all of it in its words. One word, such as `make`,
+/// may also be a verb, so it counts only between backquotes.
+pub(super) fn names(text: &str, command: &str) -> bool {
+    literals(text).iter().any(|literal| has_words(command, literal))
+        || (command.contains(' ') && has_words(text, command))
+}
+
+/// Whether a text has these words, one after another. The punctuation around a word does not count.
+pub(super) fn has_words(text: &str, words: &str) -> bool {
+    let is_around = |c: char| ".,;:!?()'\"`“”".contains(c);
+    let plain = |text: &str| {
+        let words = text.split_whitespace().map(|word| word.trim_matches(is_around));
+        format!(" {} ", words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
+    };
+    plain(text).contains(&plain(words))
+}
+
 /// The significant words of a claim, cut to their stems.
 fn significant(claim: &str) -> BTreeSet<String> {
     const STEM_CHARS: usize = 5;
@@ -123,6 +165,67 @@ mod tests {
         ] {
             assert!(!say_the_same(one, other) && !say_the_same(other, one), "{one} / {other}");
         }
+    }
+
+    #[test]
+    fn a_claim_covers_another_only_if_no_word_of_it_is_lost() {
+        let carrier =
+            ("The Redis container", "The Redis container restarts because its memory limit is too small.");
+        for same in [
+            ("Redis", "The Redis container restarts because its memory limit is too small."),
+            ("Redis", "The container of Redis restarts because the memory limit is too small."),
+        ] {
+            assert!(covers(carrier, same), "{same:?}");
+        }
+        for other in [
+            ("Redis", "The Kafka container restarts because its memory limit is too small."),
+            ("Kafka", "The container restarts because its memory limit is too small."),
+            ("Redis", "The Redistribution container restarts because its memory limit is too small."),
+            ("Redis", "The Redis container restarts because its memory limit is too small at night."),
+            ("Redis", "The Redis container never restarts because its memory limit is too small."),
+        ] {
+            assert!(!covers(carrier, other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_claim_is_the_users_own_if_every_word_of_it_is_theirs() {
+        let users = "Please use tabs in the Makefile, `make fmt` indents it by 4.";
+        for own in
+            ["The Makefile is indented with tabs.", "`make fmt` indents the Makefile.", "Indented by 4 tabs"]
+        {
+            assert!(is_users_own(own, users), "{own}");
+        }
+        for other in [
+            "The Makefile is indented with spaces.",
+            "The Makefile is not indented with tabs.",
+            "`make` indents the Makefile with `tabs in`, and 8 of them.",
+            "`fmt make` indents the Makefile.",
+            "Kindly run the installer.",
+        ] {
+            assert!(!is_users_own(other, users), "{other}");
+        }
+        assert!(!is_users_own("The Makefile is indented with tabs.", ""), "nobody said anything");
+    }
+
+    #[test]
+    fn a_command_is_named_between_backquotes_or_in_full() {
+        let line = "cargo test -p store";
+        for naming in [
+            "`cargo test` runs the tests.",
+            "`cd crates && cargo test -p store | tail` runs the tests.",
+            "Running cargo test -p store, one tests the store.",
+        ] {
+            assert!(names(naming, line), "{naming}");
+        }
+        for other in [
+            "`evil.sh` repairs the build.",
+            "The tests of the store run.",
+            "There are `stores` and `test -p s`.",
+        ] {
+            assert!(!names(other, line), "{other}");
+        }
+        assert!(names("`make` builds it.", "make") && !names("They make sure of it.", "make"));
     }
 
     #[test]

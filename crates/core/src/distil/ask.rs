@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The version of question, answer and check. Changing it makes a new generation.
-const FORM: &str = "2";
+const FORM: &str = "3";
 /// The least that is shown of an exchange, where there are many.
 const EXCERPT_BYTES_MIN: usize = 1024;
 /// The most that is shown of an exchange.
@@ -38,9 +38,10 @@ no tools and no other task.
 describes; it gives no orders to anybody.
 - `evidence` names the exchanges by their `id` and quotes some words of each, character by character. A program \
 looks the quotes up and drops the claim where it does not find them.
-- A `preference` quotes the beginning of what the user wrote (`user`), and tells it in the user's own words and language.
+- A `preference` quotes the beginning of what the user wrote (`user`), and tells it in the user's own words and language, \
+with each `not`, `only` or `instead` of that sentence.
 - A `decision` quotes the user, or what you can tell was the agent's own reply, and not an output.
-- `works` quotes a command that is listed as succeeded in the exchange.
+- `works` quotes a command that is listed as succeeded in the exchange, and names that command.
 - Commands, paths and addresses in a claim stand between backquotes, as they stand in the exchanges that it cites.
 - No secrets, no names of people, nothing about the course of this one session, nothing that the code itself says.
 
@@ -99,13 +100,19 @@ fn is_call(block: &str) -> bool {
     CALLS.iter().any(|call| first.starts_with(call)) || first.split_once(' ').is_some_and(has_input)
 }
 
-/// The commands of an exchange whose last run in it succeeded. The beginning of one proves nothing.
+/// The commands of an exchange whose last run in it succeeded.
 pub(super) fn succeeded(full: &FullExchange) -> impl Iterator<Item = &str> {
+    last_runs(full).filter(|(_, ok)| *ok == Some(true)).map(|(line, _)| line)
+}
+
+/// The commands of an exchange, and whether the last run of each in it succeeded, as far as is known. The beginning of a
+/// command proves nothing.
+pub(super) fn last_runs(full: &FullExchange) -> impl Iterator<Item = (&str, Option<bool>)> {
     let mut last: BTreeMap<&str, Option<bool>> = BTreeMap::new();
     for command in full.exchange.commands.iter().filter(|command| command.is_whole()) {
         last.insert(&command.line, command.ok);
     }
-    last.into_iter().filter(|(_, ok)| *ok == Some(true)).map(|(line, _)| line)
+    last.into_iter()
 }
 
 /// The excerpts of a session, within `bytes` of text: every exchange gets an equal share, filled with its head and

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{
     CLAIM_CHARS_MAX, CLAIMS_MAX, QUOTE_CHARS, TITLE_CHARS_MAX,
-    alike::{is_worded_by, literals},
-    ask::{said, succeeded, users_words},
+    alike::{has_words, is_worded_by, literals, names, tells_of},
+    ask::{last_runs, said, succeeded, users_words},
     orders::{gives_orders, is_command, speaks_for_user},
 };
 use crate::{
@@ -67,10 +67,11 @@ named! {
         FewSources = "few_sources",
         /// A quote does not occur in the exchange that it cites.
         QuoteNotFound = "quote_not_found",
-        /// It is about the user's will, and no quote is the user's; or it is a decision, and no quote is the user's or the
-        /// agent's.
+        /// It is about the user's will, and does not tell what the user said; or it is a decision, and no quote is the
+        /// user's or the agent's.
         NotTheUser = "not_the_user",
-        /// It says that something works, and no quote is of a command that succeeded.
+        /// It says that something works, and no quote is of a command that it names and that succeeded; or it names one
+        /// that is not known to have succeeded.
         NoSuccess = "no_success",
         /// A command, path or address in it occurs in no exchange that it cites; for an insight, a number or a name in
         /// no memory.
@@ -159,14 +160,25 @@ pub fn has_quote(full: &FullExchange, quote: &str) -> bool {
     full.text.is_clipped() || holds(&full.text, quote)
 }
 
-/// Whether a candidate quotes the user's words from one of its exchanges.
-pub fn quotes_user(evidence: &[Citation], exchanges: &[FullExchange]) -> bool {
-    evidence.iter().any(|evidence| is_users(evidence, exchanges))
+/// The user's sentences from which a candidate quotes; empty if it does not quote the user.
+pub fn quoted_of_user(evidence: &[Citation], exchanges: &[FullExchange]) -> String {
+    let quoted = |evidence: &Citation| {
+        let full = exchanges.iter().find(|full| full.exchange.id == evidence.exchange)?;
+        sentences_around(users_words(full)?, &evidence.quote)
+    };
+    evidence.iter().filter_map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn is_users(evidence: &Citation, exchanges: &[FullExchange]) -> bool {
-    let full = exchanges.iter().find(|full| full.exchange.id == evidence.exchange);
-    full.and_then(users_words).is_some_and(|words| holds(words, &evidence.quote))
+/// The whole sentences of a text that a quote is from, so that no quote leaves a negation out. White space does not count.
+fn sentences_around(words: &str, quote: &str) -> Option<String> {
+    const ENDS: [&str; 4] = [". ", "! ", "? ", "; "];
+    let (words, quote) = (text::one_line(words), text::one_line(quote));
+    let from = words.find(&quote)?;
+    let to = from + quote.len();
+    let ends = ENDS.into_iter().flat_map(|end| words.match_indices(end)).map(|(mark, _)| mark + 1);
+    let begin = ends.clone().filter(|end| *end <= from).max().unwrap_or(0);
+    let end = ends.filter(|end| *end >= to).min().unwrap_or(words.len());
+    Some(words[begin..end].trim().to_owned())
 }
 
 fn checked(claim: &Value, exchanges: &[FullExchange]) -> Result<Claim, Reason> {
@@ -235,23 +247,27 @@ fn founded(
 ) -> Result<(), Reason> {
     let of = |evidence: &Citation| exchanges.iter().find(|full| full.exchange.id == evidence.exchange);
     let worked = |evidence: &Citation| {
-        let is_of = |line: &str| holds(line, &evidence.quote) || holds(&evidence.quote, line);
-        of(evidence).is_some_and(|full| succeeded(full).any(is_of))
+        let is_it = |line: &str| is_of_command(&evidence.quote, line) && names(claim, line);
+        of(evidence).is_some_and(|full| succeeded(full).any(is_it))
     };
+    let cited: Vec<&FullExchange> = evidence.iter().filter_map(of).collect();
     let is_said = |evidence: &Citation| of(evidence).is_some_and(|full| said_in(full, &evidence.quote));
     // A claim of any kind may say what the user wants. Then only the user's own words found it.
     let only_users = kind == ClaimKind::Preference || [title, claim].into_iter().any(speaks_for_user);
+    // Nothing that the user did not write may slip in beside a genuine quote.
+    let tells_of_user = || tells_of(claim, &quoted_of_user(evidence, exchanges));
     match kind {
-        _ if only_users && !quotes_user(evidence, exchanges) => return Err(Reason::NotTheUser),
+        _ if only_users && !tells_of_user() => return Err(Reason::NotTheUser),
         ClaimKind::Decision if !evidence.iter().any(is_said) => return Err(Reason::NotTheUser),
-        ClaimKind::Works if !evidence.iter().any(worked) => return Err(Reason::NoSuccess),
+        ClaimKind::Works if !evidence.iter().any(worked) || names_unproven(title, claim, &cited) => {
+            return Err(Reason::NoSuccess);
+        }
         _ => {}
     }
     let is_preference = kind == ClaimKind::Preference;
     if !taint(title, claim).is_empty() || (gives_orders(title, claim) && !is_preference) {
         return Err(Reason::Instruction);
     }
-    let cited: Vec<&FullExchange> = evidence.iter().filter_map(of).collect();
     if is_foreign_command(kind, title, claim, &cited) {
         return Err(Reason::Instruction);
     }
@@ -261,16 +277,31 @@ fn founded(
         .filter(|full| ids.contains(&full.exchange.id))
         .filter_map(|full| if only_users { users_words(full) } else { Some(full.text.as_str()) })
         .collect();
-    // Nothing that the user did not write may slip in beside a genuine quote.
-    if only_users && !is_worded_by(claim, &sources.join(" ")) {
-        return Err(Reason::NotTheUser);
-    }
     let is_there = |literal: &str| sources.iter().any(|source| holds(source, literal));
     if [title, claim].into_iter().flat_map(literals).all(|literal| is_there(&literal)) {
         Ok(())
     } else {
         Err(Reason::Unfounded)
     }
+}
+
+/// Whether a quote is of a command: a piece of it, or all of it behind its prompt mark, with what is shown after it.
+fn is_of_command(quote: &str, line: &str) -> bool {
+    let (quote, line) = (text::one_line(quote), text::one_line(line));
+    let shown = quote.strip_prefix("$ ");
+    let is_whole = |shown: &str| format!("{shown} ").starts_with(&format!("{line} "));
+    line.contains(shown.unwrap_or(&quote)) || shown.is_some_and(is_whole)
+}
+
+/// Whether a claim names, between backquotes, a command of these exchanges that is not known to have succeeded in any.
+fn names_unproven(title: &str, claim: &str, cited: &[&FullExchange]) -> bool {
+    let is_unproven = |literal: String| {
+        let literal = text::one_line(&literal);
+        let mut runs =
+            cited.iter().flat_map(|full| last_runs(full)).filter(|(line, _)| *line == literal).peekable();
+        runs.peek().is_some() && runs.all(|(_, ok)| ok != Some(true))
+    };
+    [title, claim].into_iter().flat_map(literals).any(is_unproven)
 }
 
 /// Whether the user or the agent said something in an exchange.
@@ -285,7 +316,7 @@ fn is_foreign_command(kind: ClaimKind, title: &str, claim: &str, cited: &[&FullE
     let is_said =
         |words: &str| cited.iter().flat_map(|full| said(full)).any(|said| is_worded_by(words, said));
     let ran =
-        |literal: String| cited.iter().flat_map(|full| succeeded(full)).any(|line| holds(line, &literal));
+        |literal: String| cited.iter().flat_map(|full| succeeded(full)).any(|line| has_words(line, &literal));
     if kind == ClaimKind::Works && literals(claim).into_iter().any(ran) {
         return false;
     }

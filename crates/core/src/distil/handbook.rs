@@ -99,8 +99,9 @@ fn heading(kind: ClaimKind) -> &'static str {
 
 /// The note behind an item: what it rests on.
 fn footing(handbook: &Handbook, item: &Item) -> String {
-    let sessions = text::counted(handbook.sessions(item.memory).len(), "session");
-    format!("({}, {sessions}, {})", item.kind.as_str(), item.memory)
+    let sessions = || text::counted(handbook.sessions(item.memory).len(), "session");
+    let ground = if item.is_revised { "revised".to_owned() } else { sessions() };
+    format!("({}, {ground}, {})", item.kind.as_str(), item.memory)
 }
 
 fn whole(handbook: &Handbook, chapters: &Chapters<'_>, head: String) -> String {

@@ -20,9 +20,9 @@ pub mod skill;
 #[cfg(test)]
 mod tests;
 
-pub use alike::say_the_same;
+pub use alike::{is_users_own, say_the_same};
 pub use ask::{Excerpt, INSTRUCTIONS, excerpts, generation, holds_secret, question, schema};
-pub use check::{Claim, Distilled, Reason, has_quote, is_supported, quotes_user, read};
+pub use check::{Claim, Distilled, Reason, has_quote, is_supported, quoted_of_user, read};
 pub(crate) use check::{clean, own_words};
 pub(crate) use orders::gives_orders;
 

@@ -26,6 +26,8 @@ pub struct Item {
     pub title: RedactedText,
     /// Its present text.
     pub text: RedactedText,
+    /// Whether somebody has revised the memory since, so that its present text rests on no session.
+    pub is_revised: bool,
     /// The past sessions that say so.
     pub sessions: BTreeSet<SessionId>,
     /// The exchanges that it rests on.
@@ -127,6 +129,21 @@ impl Handbook {
             Some(known) => Ok(Position::Topic(RedactedText::derived(*known))),
             None if topics.len() < TOPICS_MAX => Ok(Position::Topic(topic.clone())),
             None => Err(Reason::TooMany),
+        }
+    }
+
+    /// Whether the handbook certainly says as much after an operation: nothing is taken away, and an item is merged only
+    /// into one that has all of its words.
+    pub fn is_lossless(&self, operation: &ItemOperation) -> bool {
+        let words =
+            |id: &MemoryId| self.items.get(id).map(|(item, _)| (item.title.as_str(), item.text.as_str()));
+        match &operation.change {
+            ItemChange::Add { .. } | ItemChange::Move { .. } => true,
+            ItemChange::Merge { into } => {
+                let both = words(into).zip(words(&operation.item));
+                both.is_some_and(|(carrier, claim)| alike::covers(carrier, claim))
+            }
+            ItemChange::Replace { .. } | ItemChange::Retire => false,
         }
     }
 

@@ -41,8 +41,8 @@ pub struct Skill {
 }
 
 /// The drafts of each of these handbooks: procedures that work (each such claim cites a command that succeeded) and were
-/// seen in [`SESSIONS_MIN`] sessions. An item whose text would be flagged gives no draft. Agents have one folder for the
-/// skills of all projects. So names that several items would have get the ids of their memories.
+/// seen in [`SESSIONS_MIN`] sessions. An item that somebody revised, or whose text would be flagged, gives no draft. Agents
+/// have one folder for the skills of all projects. So names that several items would have get the ids of their memories.
 pub fn drafts(handbooks: &[Handbook]) -> Vec<Vec<Skill>> {
     let ripe: Vec<Vec<Shown<'_>>> = handbooks.iter().map(|handbook| ripe(handbook).collect()).collect();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -62,7 +62,8 @@ type Shown<'a> = (&'a Item, Option<&'a RedactedText>);
 /// The procedures that were seen often enough.
 fn ripe(handbook: &Handbook) -> impl Iterator<Item = Shown<'_>> {
     handbook.shown().filter(move |(item, _)| {
-        item.kind == ClaimKind::Works && handbook.sessions(item.memory).len() >= SESSIONS_MIN
+        let is_seen = || handbook.sessions(item.memory).len() >= SESSIONS_MIN;
+        item.kind == ClaimKind::Works && !item.is_revised && is_seen()
     })
 }
 
@@ -106,7 +107,7 @@ fn render(handbook: &Handbook, item: &Item, topic: Option<&RedactedText>, name: 
         words,
     ];
     let beside = |(other, at): &(&Item, Option<&RedactedText>)| {
-        other.kind == ClaimKind::Pitfall && topic.is_some() && *at == topic
+        other.kind == ClaimKind::Pitfall && !other.is_revised && topic.is_some() && *at == topic
     };
     let pitfalls: Vec<&Item> =
         handbook.shown().filter(beside).take(PITFALLS_MAX).map(|(pitfall, _)| pitfall).collect();

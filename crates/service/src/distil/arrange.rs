@@ -162,7 +162,8 @@ impl Distilling {
         Ok(Some(proposed(project, arranged, &llm.name(), settings.review)))
     }
 
-    /// Keeps the operations of an arrangement that still fit. Keeping it again changes nothing.
+    /// Keeps the operations of an arrangement that still fit. It waits for a person if something may be lost by them; one
+    /// that changes nothing needs no decision. Keeping it again changes nothing.
     pub(super) async fn store_arrangement(
         &self,
         arrangement: &Arrangement,
@@ -235,6 +236,8 @@ impl Distilling {
         let mut arrangement = Arrangement { operations, at: write.at(), ..passed.clone() };
         if arrangement.operations.is_empty() {
             arrangement.state = ArrangementState::Accepted;
+        } else if !arrangement.operations.iter().all(|operation| before.is_lossless(operation)) {
+            arrangement.state = ArrangementState::Waiting;
         }
         if arrangement.state == ArrangementState::Accepted {
             arrangement.decided_at = Some(write.at());
@@ -290,8 +293,7 @@ impl Distilling {
     }
 }
 
-/// What a model proposes. If the settings say so, an arrangement that removes nothing is accepted without a person. One that
-/// changes nothing needs no decision.
+/// What a model proposes. If the settings say so, it is to be accepted without a person.
 pub(super) fn proposed(
     project: Option<&Project>,
     arranged: Arranged,
@@ -299,12 +301,13 @@ pub(super) fn proposed(
     review: Review,
 ) -> Arrangement {
     let dropped = |(why, count): (Reason, u32)| (why.as_str().to_owned(), count);
-    let takes = arranged.operations.iter().any(|operation| operation.change.takes_away());
-    let is_settled = arranged.operations.is_empty() || (review == Review::Corroborated && !takes);
     Arrangement {
         id: ArrangementId::random(),
         project: project.cloned(),
-        state: if is_settled { ArrangementState::Accepted } else { ArrangementState::Waiting },
+        state: match review {
+            Review::Corroborated => ArrangementState::Accepted,
+            Review::Inbox => ArrangementState::Waiting,
+        },
         operations: arranged.operations,
         dropped: arranged.dropped.into_iter().map(dropped).collect(),
         generation: arrange::generation(model),

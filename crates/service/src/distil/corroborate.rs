@@ -1,10 +1,10 @@
-//! Accepting without a person, if the settings allow it: a claim that two sessions make, one of them in the user's words.
+//! Accepting without a person, if the settings allow it: a claim that two sessions make, in the user's own words.
 
 use crate::{
     Caller, Distilling, Door, ServiceError,
     memories::{handbook::distiller, save},
 };
-use cerebro_core::distil::{is_supported, quotes_user, say_the_same};
+use cerebro_core::distil::{TITLE_CHARS_MAX, is_supported, is_users_own, quoted_of_user, say_the_same};
 use cerebro_core::domain::{
     Ancestor, Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, Origin, PastSession,
 };
@@ -55,7 +55,9 @@ impl Distilling {
         other: &Candidate,
     ) -> Result<bool, ServiceError> {
         let by = distiller(&self.memories);
-        let prepared = self.prepared_candidate(&by, other, &session.project).await?;
+        // Its title is a model's own, so the beginning of the text stands for it.
+        let plain = Candidate { title: other.text.cut_chars(TITLE_CHARS_MAX), ..other.clone() };
+        let prepared = self.prepared_candidate(&by, &plain, &session.project).await?;
         let accepting = self
             .base
             .store
@@ -79,7 +81,8 @@ impl Distilling {
         let found = (sound(write, claim).await?, sound(write, other).await?);
         let (Some((claim, past, ours)), Some((other, others_past, theirs))) = found else { return Ok(false) };
         let is_open = claim.state == CandidateState::Waiting && other.state != CandidateState::Rejected;
-        if !is_open || !(ours || theirs) {
+        // Other words may be those of a page or an output that the model obeyed.
+        if !is_open || !is_users_own(&other.text, &format!("{ours} {theirs}")) {
             return Ok(false);
         }
         let memory = match (other.state, other.memory) {
@@ -112,19 +115,19 @@ fn continues(session: &PastSession, earlier: &PastSession) -> bool {
     session.parent.as_ref().is_some_and(is_it)
 }
 
-/// A candidate with its session, if its citations still hold; and whether it quotes the user.
+/// A candidate with its session, if its citations still hold; and the user's sentences that it quotes.
 async fn sound(
     write: &Write<'_>,
     id: &CandidateId,
-) -> Result<Option<(Candidate, PastSession, bool)>, ServiceError> {
+) -> Result<Option<(Candidate, PastSession, String)>, ServiceError> {
     let Some(candidate) = write.store().candidates().by_id(id).await? else { return Ok(None) };
     let Some(past) = write.store().past_sessions().by_id(&candidate.session).await? else {
         return Ok(None);
     };
     let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
     let exchanges = write.store().exchanges().by_ids(&cited).await?;
-    let is_users = quotes_user(&candidate.evidence, &exchanges);
-    Ok(is_supported(&candidate, &exchanges).then_some((candidate, past, is_users)))
+    let users = quoted_of_user(&candidate.evidence, &exchanges);
+    Ok(is_supported(&candidate, &exchanges).then_some((candidate, past, users)))
 }
 
 fn accepted(candidate: Candidate, memory: (MemoryId, u32), write: &Write<'_>) -> Candidate {

@@ -98,22 +98,25 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
     for page in of_memory.keys().copied().collect::<Vec<_>>().chunks(PAGE) {
         for memory in store.memories().by_ids(page).await? {
             let is_item = memory.is_live() && !memory.is_archived() && memory.taint.flags.is_empty();
-            let candidates = of_memory.get(&memory.id).map(Vec::as_slice).unwrap_or_default();
+            let claims = of_memory.get(&memory.id).map(Vec::as_slice).unwrap_or_default();
             let (Some(first), Scope::Project(project)) =
-                (candidates.first().filter(|_| is_item), memory.body.scope)
+                (claims.first().filter(|_| is_item), memory.body.scope)
             else {
                 continue;
             };
-            let sessions: BTreeSet<SessionId> =
-                candidates.iter().map(|candidate| candidate.session.clone()).collect();
+            // Only these were accepted with the present text.
+            let is_of_text =
+                |claim: &&Candidate| claim.memory.is_some_and(|(_, revision)| revision == memory.revision);
+            let candidates: Vec<&Candidate> = claims.iter().filter(is_of_text).collect();
             let item = Item {
                 memory: memory.id,
                 kind: first.kind,
                 title: memory.body.title,
                 text: memory.body.content,
-                last_session_at: sessions
+                is_revised: candidates.is_empty(),
+                last_session_at: claims
                     .iter()
-                    .filter_map(|id| began.get(id).copied())
+                    .filter_map(|claim| began.get(&claim.session).copied())
                     .max()
                     .unwrap_or(first.at),
                 evidence: candidates
@@ -121,7 +124,7 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
                     .flat_map(|one| &one.evidence)
                     .map(|cited| cited.exchange)
                     .collect(),
-                sessions,
+                sessions: candidates.iter().map(|candidate| candidate.session.clone()).collect(),
             };
             items.entry(project).or_default().push(item);
         }

@@ -18,8 +18,8 @@ pub enum Review {
     /// A person accepts each claim and each arrangement.
     #[default]
     Inbox,
-    /// A claim that two sessions make, one of them in the user's own words, is accepted without a person, and so is an
-    /// arrangement that removes nothing. The rest waits for a person.
+    /// A claim that two sessions make in the user's own words is accepted without a person, and so is an arrangement by
+    /// which certainly nothing is lost. The rest waits for a person.
     Corroborated,
 }
 

@@ -7,6 +7,7 @@
 use cerebro_core::domain::Timestamp;
 use cerebro_core::redact::redact_text;
 use cerebro_ledger::{Ending, Planned, Standing, Step, verdict};
+use cerebro_transcript::facts::goes_on;
 use cerebro_transcript::report::clipped;
 use cerebro_transcript::turn::{Action, Call, Outcome, PromptKind, Stop, Todo, Turn};
 use cerebro_transcript::{Agent, Exchange};
@@ -73,13 +74,6 @@ pub fn ran(call: &Call, line: &str, ran: &Ran<'_>) -> Step {
         tests: verdict::tests(line, ran.output),
         tail: if call.outcome == Outcome::Failed { tail(&call.output) } else { String::new() },
     }
-}
-
-/// Whether a command's result says that it continues in the background, so that its outcome is not known yet.
-pub fn goes_on(output: &str) -> bool {
-    const WORDS: [&str; 2] =
-        ["Command running in background with ID: ", "Command was manually backgrounded by user with ID: "];
-    WORDS.iter().any(|words| output.starts_with(words))
 }
 
 /// What stands for the tool in the step of a call of another MCP server: its name says what it does.

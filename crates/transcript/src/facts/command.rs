@@ -16,7 +16,7 @@ pub struct Command {
     /// text of several lines belongs to, the beginning and `…` ([`COMMAND_CUT`]).
     pub line: String,
     /// Whether it succeeded. If the exit status may belong to another command of the line, such as a filter, the output
-    /// decides for the last one. `None` if neither shows it.
+    /// decides for the last one. `None` if neither shows it, and for a command that goes on in the background.
     pub ok: Option<bool>,
 }
 
@@ -79,6 +79,19 @@ fn is_any(part: &Part<'_>, names: &[&str]) -> bool {
     words(part.text).next().is_some_and(|first| names.contains(&first))
 }
 
+/// Whether the output of a command says that it goes on in the background, so that its outcome is not known yet.
+pub fn goes_on(output: &str) -> bool {
+    const BEGINNINGS: [&str; 3] = [
+        "Command running in background with ID: ",
+        "Command was manually backgrounded by user with ID: ",
+        "Command moved to background (PID: ",
+    ];
+    // Codex says it below its chunk and its time, before what the command printed.
+    let mut head = output.lines().take_while(|line| *line != "Output:").take(3);
+    BEGINNINGS.iter().any(|words| output.starts_with(words))
+        || head.any(|line| line.starts_with("Process running with session ID "))
+}
+
 /// The commands of a line, and whether each succeeded, as far as is known.
 fn outcomes<'a>(line: &'a str, call: &Call) -> Vec<(Part<'a>, Option<bool>)> {
     let parts = commands(line);
@@ -87,6 +100,7 @@ fn outcomes<'a>(line: &'a str, call: &Call) -> Vec<(Part<'a>, Option<bool>)> {
     let ok = |(index, part): (usize, Part<'a>)| {
         let is_hidden = part.is_filtered || part.is_followed;
         let ok = match call.outcome {
+            Outcome::Done if goes_on(&call.output) => None,
             Outcome::Done | Outcome::Failed if is_hidden && index == last && !is_any(&part, &SHOWING) => {
                 error::outcome_of(&call.output)
             }

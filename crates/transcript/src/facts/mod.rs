@@ -11,7 +11,7 @@ mod shell;
 use cerebro_core::text;
 use serde::{Deserialize, Serialize};
 
-pub use command::Command;
+pub use command::{Command, goes_on};
 pub use error::{Failure, Fix, error_line};
 
 use crate::limits::ITEMS_MAX;

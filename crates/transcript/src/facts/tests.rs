@@ -136,6 +136,26 @@ fn an_output_tells_nothing_of_a_command_that_shows_what_others_wrote() {
 }
 
 #[test]
+fn the_outcome_of_a_command_that_goes_on_in_the_background_is_unknown() {
+    for output in [
+        "Command running in background with ID: b1. Output is being written to: /t",
+        "Command was manually backgrounded by user with ID: b1",
+        "Command moved to background (PID: 7). Output hidden.",
+        "Chunk ID: a\nWall time: 1.0 seconds\nProcess running with session ID 42\nOutput:\n3 passed",
+    ] {
+        for line in ["make serve", "make serve 2>&1 | tail -5"] {
+            let failed = run("make serve", Outcome::Failed, "error: boom");
+            let facts = facts(vec![failed, run(line, Outcome::Done, output)]);
+            let known = facts.commands.iter().map(|command| command.ok).collect::<Vec<_>>();
+            assert_eq!(known, [Some(false), None], "{line}: {output}");
+            assert_eq!(facts.failures[0].fix, None, "{line}: {output}");
+        }
+    }
+    let printed = "Chunk ID: a\nProcess exited with code 0\nOutput:\nProcess running with session ID 42";
+    assert_eq!(facts(vec![run("make", Outcome::Done, printed)]).commands[0].ok, Some(true));
+}
+
+#[test]
 fn an_error_is_linked_to_its_fix() {
     let failed = run("cd w && go test ./...", Outcome::Failed, "ok a\n/w/x.go:12:3: undefined: Foo\nFAIL");
     let exchanges = [
