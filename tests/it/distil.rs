@@ -287,6 +287,24 @@ fn a_model_that_hangs_costs_within_the_caps() {
 }
 
 #[test]
+fn a_request_in_another_form_counts_too() {
+    let scenes = || vec![Scene::refusing("temperature"), answer(&honest())];
+    let llm = Provider::start(scenes());
+    let home = furnished(&llm, "requests_per_day = 1\n");
+    home.json(&["distil", "run"]);
+    wait_for("the cap", || {
+        let status = status(&home);
+        (status["requests_today"] == 1 && status["state"] == "waiting").then_some(())
+    });
+    assert_eq!(llm.requests().len(), 1);
+    let llm = Provider::start(scenes());
+    let home = furnished(&llm, "");
+    let status = distilled(&home);
+    assert_eq!((&status["requests_today"], &status["tokens_today"]), (&json!(2), &json!(100)), "{status}");
+    assert_eq!(llm.requests().len(), 2);
+}
+
+#[test]
 fn a_cap_of_tokens_holds_before_the_first_request() {
     let llm = Provider::start(vec![answer(&honest())]);
     let home = furnished(&llm, "tokens_per_day = 2000\n");

@@ -21,8 +21,9 @@ use cerebro_models::provider::ProviderError;
 
 /// How often a model may correct an answer that does not fit.
 const REPAIRS_MAX: usize = 1;
-/// Most requests of one question: the first, one more if its answer was cut off, and corrections.
-pub(crate) const REQUESTS_MAX: u64 = 2 + REPAIRS_MAX as u64;
+/// Most requests of one question: the first, one more if the model takes no temperature, one more if its answer was cut
+/// off, and corrections.
+pub(crate) const REQUESTS_MAX: u64 = 3 + REPAIRS_MAX as u64;
 
 /// Opens the model of the settings, for questions about memories.
 pub(crate) fn open(settings: &InferenceSettings) -> Result<Llm, Blocked> {
@@ -132,8 +133,8 @@ impl<'a> Payer<'a> {
     }
 }
 
-/// Asks a question. If the answer is cut off, which happens to models that reason first, asks once more with room for a
-/// longer one; if it does not fit, asks for a correction.
+/// Asks a question. Asks once more if the model does not take the form of the request; with room for a longer answer if that
+/// was cut off, which happens to models that reason first; and for a correction if it does not fit. Each request is charged.
 ///
 /// # Errors
 /// The provider's, a spent budget, or a failing store. An answer that does not fit, even after its correction, is a
@@ -155,12 +156,17 @@ pub(crate) async fn ask<T>(
         let wanted = llm.answer_tokens();
         let (charges, answer_tokens) = payer.open(tokens, wanted).await?;
         let reply = llm.ask(&Ask { instructions, turns: turns.clone(), schema, answer_tokens }).await;
-        let cost = reply.as_ref().ok().map(|reply| match reply.tokens {
-            0 => tokens + tokens_of(&reply.text),
-            counted => counted,
-        });
+        let cost = match &reply {
+            Ok(reply) if reply.tokens == 0 => Some(tokens + tokens_of(&reply.text)),
+            Ok(reply) => Some(reply.tokens),
+            Err(ProviderError::Reformed { .. }) => Some(0),
+            Err(_) => None,
+        };
         payer.pay(charges, tokens, cost).await;
-        let reply = reply?;
+        let reply = match reply {
+            Err(ProviderError::Reformed { .. }) => continue,
+            reply => reply?,
+        };
         let is_empty = reply.text.trim().is_empty();
         match json_in(&reply.text).and_then(|answer| read(&answer)) {
             Ok(fitting) => return Ok(fitting),
