@@ -304,6 +304,26 @@ fn a_request_in_another_form_counts_too() {
     assert_eq!(llm.requests().len(), 2);
 }
 
+/// The bytes of each request that count as its tokens.
+fn sizes(llm: &Provider) -> Vec<usize> {
+    let size = |body: &Value| {
+        let turns = body["messages"].as_array().unwrap().iter();
+        let turns: usize = turns.map(|turn| turn["content"].as_str().unwrap().len()).sum();
+        turns + body["response_format"]["json_schema"]["schema"].to_string().len()
+    };
+    llm.requests().iter().map(|request| size(&request.body)).collect()
+}
+
+#[test]
+fn a_correction_stays_within_the_bound_of_a_question() {
+    let endless = format!("{{\"outcome\": \"{}", "lorem ipsum ".repeat(18_000));
+    let llm = Provider::start(vec![Scene::completion(&endless), answer(&honest())]);
+    let home = furnished(&llm, "tokens_per_session = 4000\n");
+    distilled(&home);
+    let sizes = sizes(&llm);
+    assert!(sizes.len() == 2 && sizes.iter().all(|size| *size <= 3 * 4_000), "{sizes:?}");
+}
+
 #[test]
 fn a_cap_of_tokens_holds_before_the_first_request() {
     let llm = Provider::start(vec![answer(&honest())]);

@@ -48,6 +48,8 @@ pub(crate) struct Payer<'a> {
     model: String,
     /// Each with the budget of its day.
     accounts: Vec<(Account, Budget)>,
+    /// Most tokens of one request without its answer.
+    tokens_max: u64,
     /// What its questions have cost so far.
     spent: Mutex<Spent>,
 }
@@ -56,13 +58,14 @@ impl<'a> Payer<'a> {
     /// For questions about how memories relate, with the budget of metered providers.
     pub(crate) fn of_relations(spending: Spending<'a>, llm: &Llm, paid: Budget) -> Self {
         let accounts = llm.is_metered().then_some((Account::Metered, paid)).into_iter().collect();
-        Self { spending, model: llm.name(), accounts, spent: Mutex::default() }
+        Self { spending, model: llm.name(), accounts, tokens_max: u64::MAX, spent: Mutex::default() }
     }
 
     /// For distilling, which also has a budget of its own, whether the provider is metered or not.
     pub(crate) fn of_distilling(spending: Spending<'a>, llm: &Llm, settings: &DistilSettings) -> Self {
         let mut payer = Self::of_relations(spending, llm, settings.paid_budget());
         payer.accounts.push((Account::Distilling, settings.budget()));
+        payer.tokens_max = settings.question_tokens();
         payer
     }
 
@@ -134,7 +137,8 @@ impl<'a> Payer<'a> {
 }
 
 /// Asks a question. Asks once more if the model does not take the form of the request; with room for a longer answer if that
-/// was cut off, which happens to models that reason first; and for a correction if it does not fit. Each request is charged.
+/// was cut off, which happens to models that reason first; and for a correction if it does not fit and the bound of a question
+/// has room for that. Each request is charged.
 ///
 /// # Errors
 /// The provider's, a spent budget, or a failing store. An answer that does not fit, even after its correction, is a
@@ -190,11 +194,26 @@ pub(crate) async fn ask<T>(
             Err(misfit) if repairs >= REPAIRS_MAX => return Err(refused(misfit.to_string())),
             Err(misfit) => {
                 let again = format!("{misfit}. Answer once more, with JSON of that schema and nothing else.");
-                turns.extend([&reply.text, &again].map(|turn| redact_text(turn).value));
+                let again = redact_text(&again).value;
+                // The answer may be longer than it was allowed to be.
+                let room = payer.tokens_max.saturating_sub(tokens + tokens_of(&again));
+                let Some(answer) = quoted(&reply.text, room.min(u64::from(answer_tokens))) else {
+                    return Err(refused(misfit.to_string()));
+                };
+                turns.extend([answer, again]);
                 repairs += 1;
             }
         }
     }
+}
+
+/// The head and the tail of an answer within so many tokens; `None` if these are too few to show any of it.
+fn quoted(answer: &str, tokens: u64) -> Option<RedactedText> {
+    /// Fewer show nothing but that much was left out.
+    const LEAST: u64 = 100;
+    let answer = redact_text(answer).value;
+    let bytes = usize::try_from(tokens.saturating_mul(3)).unwrap_or(usize::MAX);
+    (tokens >= LEAST || answer.len() <= bytes).then(|| answer.clipped(bytes))
 }
 
 #[cfg(test)]
@@ -203,6 +222,16 @@ mod tests {
     use crate::use_cases::with_service;
     use cerebro_core::domain::Timestamp;
     use cerebro_models::llm::{self, Dialect};
+
+    #[test]
+    fn an_answer_is_quoted_within_its_room() {
+        let long = "lorem ipsum ".repeat(18_000);
+        for room in [100, 2_000] {
+            assert!(quoted(&long, room).is_some_and(|quoted| tokens_of(&quoted) <= room), "{room}");
+        }
+        assert!(quoted(&long, 99).is_none());
+        assert!(quoted("{}", 1).is_some_and(|quoted| quoted.as_str() == "{}"));
+    }
 
     #[test]
     fn jobs_are_taken_while_some_question_fits_the_budget() {
