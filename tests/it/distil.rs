@@ -315,6 +315,30 @@ fn sizes(llm: &Provider) -> Vec<usize> {
 }
 
 #[test]
+fn a_question_stays_within_its_bound() {
+    let llm = Provider::start(vec![answer(&[])]);
+    let home = furnished(&llm, "tokens_per_session = 2000\n");
+    let long = "word ".repeat(1_500);
+    Claude::new("s-2", &home.work()).turn(&long, &long).turn(&long, &long).write(&home);
+    // The least that is shown of it takes twice as much in JSON.
+    let marks = "\"\\\n".repeat(1_000);
+    let mut marked = Claude::new("s-3", &home.work()).turn(&marks, &marks).turn(&marks, &marks);
+    for n in 0..8 {
+        let command = format!("echo {n} {}", "\"\\".repeat(80));
+        marked = marked.call("Bash", json!({ "command": command }), "ok", false);
+    }
+    marked.write(&home);
+    home.take_in();
+    home.json(&["distil", "run"]);
+    wait_for("all sessions", || {
+        let sessions = status(&home)["sessions"].clone();
+        (sessions == json!({ "nothing": 2, "too_long": 1 })).then_some(())
+    });
+    let sizes = sizes(&llm);
+    assert!(sizes.len() == 2 && sizes.iter().all(|size| *size <= 3 * 2_000), "{sizes:?}");
+}
+
+#[test]
 fn a_correction_stays_within_the_bound_of_a_question() {
     let endless = format!("{{\"outcome\": \"{}", "lorem ipsum ".repeat(18_000));
     let llm = Provider::start(vec![Scene::completion(&endless), answer(&honest())]);

@@ -157,6 +157,8 @@ fn an_arrangement_is_rendered_when_accepted_and_undone_whole() {
     assert!(everywhere.contains("## What works") && everywhere.contains("cut on Fridays"), "{everywhere}");
     assert_eq!(home.json(&["distil", "handbook", "--all-projects", "--save"])["memories"], json!([]));
     assert_eq!(home.run(&["distil", "arrange", "--project", "without-claims"]).code(), 1);
+    let empty = home.json(&["distil", "arrange", "--project", "without-claims", "--dry-run"]);
+    assert_eq!((&empty["shown"], &empty["tokens"]), (&json!(0), &json!(0)), "nothing would be sent: {empty}");
     let plan = home.json(&["distil", "arrange", "--project", &project, "--dry-run"]);
     assert_eq!((&plan["items"], &plan["new"]), (&json!(6), &json!(6)), "{plan}");
     assert_eq!(llm.requests().len(), 3, "nothing was sent for that");

@@ -24,7 +24,7 @@ pub(crate) use job::Distil;
 pub use plan::{DistilPlan, PlannedSession, Queued};
 pub(super) use retract::{Lost, Retracted, Why, retract};
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, iter, sync::Arc};
 
 use crate::{
     ServiceError, WorkerState,
@@ -82,16 +82,14 @@ struct Prepared<T> {
 }
 
 impl<T> Prepared<T> {
-    /// A question of at most so many tokens. It is made for fewer bytes, and shows less, until it fits.
-    fn within(tokens: u64, of: impl Fn(usize) -> Self) -> Self {
-        let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
-        loop {
-            let prepared = of(bytes);
-            if prepared.tokens() <= tokens || prepared.shown.len() <= 1 {
-                return prepared;
-            }
-            bytes = bytes / 4 * 3;
-        }
+    /// A question of at most so many tokens. It is made for fewer bytes, and shows less, until it fits. `None` if it has
+    /// nothing to show, or does not fit however little it shows.
+    fn within(tokens: u64, of: impl Fn(usize) -> Self) -> Option<Self> {
+        let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
+        iter::successors(Some(bytes), |bytes| (*bytes > 0).then_some(bytes / 4 * 3))
+            .map(of)
+            .find(|prepared| prepared.tokens() <= tokens)
+            .filter(|prepared| !prepared.shown.is_empty())
     }
 
     fn tokens(&self) -> u64 {
