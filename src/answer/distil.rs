@@ -54,6 +54,9 @@ pub struct Plan {
     pub sessions: Vec<PlannedSession>,
     pub tokens: u64,
     pub requests: u64,
+    /// Newer sessions that are left out, because their job was given up before.
+    #[serde(default)]
+    pub given_up: u64,
 }
 
 /// A session that is due.
@@ -74,7 +77,7 @@ pub struct PlannedSession {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Queued {
     pub queued: u64,
-    /// Sessions whose job was given up before; they are not queued again.
+    /// Newer sessions that are left out, because their job was given up before.
     #[serde(default)]
     pub given_up: u64,
 }

@@ -86,6 +86,7 @@ pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilPlan> {
         sessions: plan.sessions.iter().map(planned).collect(),
         tokens: plan.cost.tokens,
         requests: plan.cost.requests,
+        given_up: plan.given_up as u64,
     })
 }
 

@@ -357,11 +357,42 @@ fn a_cap_of_tokens_holds_before_the_first_request() {
     assert_eq!(llm.requests().len(), 0, "one question would be beyond it");
 }
 
+/// The model declines to answer.
+fn declined() -> Scene {
+    let body = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
+        "message": { "role": "assistant", "content": null, "refusal": "I cannot help with that." } }] });
+    Scene::Answer(200, "", body.to_string())
+}
+
+/// A home in which nothing is distilled by itself, with sessions that begin at the same moment.
+fn with_sessions(llm: &Provider, more: &str, sessions: &[&str]) -> Home {
+    let home = Home::with_config(&config(llm, true, more).replace("idle = \"0\"", "idle = \"9999h\""));
+    for session in sessions {
+        Claude::new(session, &home.work()).turn("Tidy up", "Done.").turn("Once more", "Done.").write(&home);
+    }
+    home.take_in();
+    home
+}
+
+#[test]
+fn a_session_that_was_given_up_takes_no_others_place() {
+    let llm = Provider::start(vec![declined(), answer(&[])]);
+    let home = with_sessions(&llm, "", &["s-1", "s-2"]);
+    let run = |more: &[&str]| home.json(&[&["distil", "run", "--limit", "1"][..], more].concat());
+    assert_eq!(run(&[])["queued"], 1);
+    wait_for("the first to be given up", || (status(&home)["given_up"] == 1).then_some(()));
+    let plan = run(&["--dry-run"]);
+    assert_eq!((plan["sessions"].as_array().unwrap().len(), &plan["given_up"]), (1, &json!(1)), "{plan}");
+    assert_eq!(plan["requests"], 1, "{plan}");
+    let again = run(&[]);
+    assert_eq!((&again["queued"], &again["given_up"]), (&json!(1), &json!(1)), "{again}");
+    wait_for("the other", || (status(&home)["sessions"] == json!({ "nothing": 1 })).then_some(()));
+    assert_eq!(llm.requests().len(), 2);
+}
+
 #[test]
 fn a_model_that_declines_is_not_asked_again_about_that_session() {
-    let declined = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
-        "message": { "role": "assistant", "content": null, "refusal": "I cannot help with that." } }] });
-    let mut scenes = vec![Scene::Answer(200, "", declined.to_string()); 3];
+    let mut scenes = vec![declined(); 3];
     scenes.push(answer(&honest()));
     let llm = Provider::start(scenes);
     let home = Home::with_config(&config(&llm, true, ""));

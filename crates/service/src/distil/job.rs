@@ -49,6 +49,14 @@ impl Task {
         }
     }
 
+    /// The session that it is about.
+    pub(super) fn session(self) -> Option<SessionId> {
+        match self {
+            Self::Session(id) => Some(id),
+            Self::Handbook(_) => None,
+        }
+    }
+
     fn subject(&self) -> Subject {
         let (table, key) = match self {
             Self::Session(id) => (OF_SESSION, id.as_str()),
@@ -209,7 +217,7 @@ impl JobHandler for Distil {
             return Ok(false);
         }
         self.looked = Some(Instant::now());
-        let sessions = self.distilling.due(settings, None, settings.idle, QUEUED_MAX).await?;
+        let sessions = self.distilling.due(settings, None, settings.idle, QUEUED_MAX).await?.sessions;
         let mut due: Vec<Task> = sessions.into_iter().map(|session| Task::Session(session.id)).collect();
         if settings.arrange {
             due.extend(self.distilling.arranging_due(settings.idle).await?.into_iter().map(Task::Handbook));
