@@ -97,6 +97,20 @@ fn without_the_setting_no_request_is_made() {
 }
 
 #[test]
+fn a_run_says_what_keeps_the_model_from_being_asked() {
+    let no_model = "[distil.model]\nprovider = \"openai\"\n";
+    for (model, missing) in [("", "names no `provider`"), (no_model, "names no `model`")] {
+        let home = Home::with_config(&format!(
+            "[distil]\nenabled = true\n{model}[embeddings]\nprovider = \"none\"\n"
+        ));
+        talk(&home).write(&home);
+        home.take_in();
+        let ran = home.run(&["distil", "run"]);
+        assert!(ran.code() == 1 && ran.stderr.contains(missing), "{ran:?}");
+    }
+}
+
+#[test]
 fn supported_claims_wait_for_a_person_and_are_removed_with_their_evidence() {
     let llm = Provider::start(vec![answer(&honest())]);
     let home = furnished(&llm, "");

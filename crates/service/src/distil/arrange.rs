@@ -79,8 +79,8 @@ impl Distilling {
     /// question about the handbook was given up before.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if distilling is off, no model is named, an arrangement of the handbook waits, or it has no
-    /// item that may be sent.
+    /// [`ServiceError::Invalid`] if distilling is off, its model cannot be asked, an arrangement of the handbook waits, or it
+    /// has no item that may be sent.
     pub async fn arrange_now(&self, project: Option<&Project>) -> Result<bool, ServiceError> {
         self.needs_model()?;
         if let Some(waiting) = self.waiting_arrangement(project).await? {

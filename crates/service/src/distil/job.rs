@@ -6,17 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Distilling, Review, session::Told};
+use super::{Distilling, Review, opened, session::Told};
 use crate::{
     ServiceError, WorkerState,
     jobs::{
         Payer,
         runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, Step},
     },
-    settings::{DistilSettings, MODEL_TABLE},
+    settings::DistilSettings,
 };
 use cerebro_core::domain::{Arrangement, Project, SessionId};
-use cerebro_models::llm::{self, Llm};
+use cerebro_models::llm::Llm;
 use cerebro_store::{Job, JobKind, Subject};
 
 /// How often the loop searches for sessions that are over.
@@ -163,10 +163,9 @@ impl JobHandler for Distil {
         if !settings.enabled {
             return Ok(Err(Blocked::until_woken(WorkerState::Off)));
         }
-        match llm::open(&settings.model, MODEL_TABLE) {
-            Ok(Some(llm)) => self.asked = Some((llm.knowing(before.as_ref()), settings)),
-            Ok(None) => return unusable("`[distil.model]` of config.toml names no `provider`".to_owned()),
-            Err(error) => return unusable(error.to_string()),
+        match opened(&settings) {
+            Ok(llm) => self.asked = Some((llm.knowing(before.as_ref()), settings)),
+            Err(reason) => return unusable(reason),
         }
         Ok(Ok(()))
     }

@@ -31,7 +31,7 @@ use crate::{
     base::Base,
     jobs::{Jobs, Question},
     memories::Memories,
-    settings::{DistilReader, DistilSettings, Review},
+    settings::{DistilReader, DistilSettings, MODEL_TABLE, Review},
     spending::Account,
 };
 use cerebro_core::domain::{
@@ -40,6 +40,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::RedactedText;
+use cerebro_models::llm::{self, Llm};
 use cerebro_store::{DistilCounts, JobKind, Table};
 
 /// Most arrangements of a state that are searched for the beginning of an id.
@@ -102,6 +103,18 @@ impl<T> Prepared<T> {
     }
 }
 
+/// The model of the settings.
+///
+/// # Errors
+/// The reason why it cannot be asked, in words for a person.
+fn opened(settings: &DistilSettings) -> Result<Llm, String> {
+    match llm::open(&settings.model, MODEL_TABLE) {
+        Ok(Some(llm)) => Ok(llm),
+        Ok(None) => Err("`[distil.model]` of config.toml names no `provider`".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 impl Distilling {
     pub(crate) fn new(memories: &Memories, jobs: &Arc<Jobs>, reader: DistilReader) -> Self {
         Self { base: memories.base.clone(), memories: memories.clone(), jobs: Arc::clone(jobs), reader }
@@ -115,15 +128,17 @@ impl Distilling {
     /// The settings, if a model may be asked.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if distilling is off or no model is named.
+    /// [`ServiceError::Invalid`] if distilling is off or its model cannot be asked.
     fn needs_model(&self) -> Result<DistilSettings, ServiceError> {
-        let settings = self.settings();
-        if settings.enabled && settings.model.provider.is_some() {
-            return Ok(settings);
+        let refused = |state: &str, problem: &str| ServiceError::invalid("distil", state, problem);
+        let settings = (self.reader)().map_err(|error| refused("unusable", &error.to_string()))?;
+        if !settings.enabled {
+            let problem = "distilling is off: set `enabled = true` under `[distil]` and a `provider` and `model` \
+                           under `[distil.model]` of config.toml";
+            return Err(refused("off", problem));
         }
-        let problem = "distilling is off: set `enabled = true` under `[distil]` and a `provider` and `model` under \
-                       `[distil.model]` of config.toml";
-        Err(ServiceError::invalid("distil", "off", problem))
+        opened(&settings).map_err(|reason| refused("unusable", &reason))?;
+        Ok(settings)
     }
 
     /// The state of distilling.

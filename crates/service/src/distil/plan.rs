@@ -69,7 +69,7 @@ impl Distilling {
     /// until somebody retries the job.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where distilling is off or no model is named.
+    /// [`ServiceError::Invalid`] where distilling is off or its model cannot be asked.
     pub async fn distil_now(&self, project: Option<&Project>, limit: usize) -> Result<Queued, ServiceError> {
         let settings = self.needs_model()?;
         let due = self.due(&settings, project, Duration::ZERO, limit).await?;
