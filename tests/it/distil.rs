@@ -365,10 +365,46 @@ fn a_correction_stays_within_the_bound_of_a_question() {
 #[test]
 fn a_cap_of_tokens_holds_before_the_first_request() {
     let llm = Provider::start(vec![answer(&honest())]);
-    let home = furnished(&llm, "tokens_per_day = 2000\n");
-    home.json(&["distil", "run"]);
-    wait_for("the cap", || (status(&home)["state"] == "waiting").then_some(()));
+    let home = furnished(&llm, "tokens_per_day = 3999\n");
+    let ran = home.run(&["distil", "run"]);
+    assert!(ran.code() == 1 && ran.stderr.contains("`tokens_per_day`"), "{ran:?}");
+    wait_for("the worker to say so", || (status(&home)["state"] == "unusable").then_some(()));
     assert_eq!(llm.requests().len(), 0, "one question would be beyond it");
+}
+
+#[test]
+fn a_long_session_is_asked_about_within_the_cap_of_a_day() {
+    let llm = Provider::start(vec![answer(&[])]);
+    let home = Home::with_config(&config(&llm, true, "tokens_per_day = 8000\n"));
+    let mut long = Claude::new("s-1", &home.work());
+    for n in 0..12 {
+        long = long.turn(&format!("Check part {n}: {}", "word ".repeat(500)), &"reply ".repeat(600));
+    }
+    long.write(&home);
+    home.take_in();
+    distilled(&home);
+    let sizes = sizes(&llm);
+    assert!(sizes.len() == 1 && sizes[0] <= 3 * 6_000, "{sizes:?}");
+}
+
+#[test]
+fn what_is_due_is_queued_while_another_job_waits() {
+    let llm = Provider::thinking(|request| {
+        let is_first = request.body.to_string().contains("Tidy up");
+        if is_first { Scene::Answer(503, "", "{}".to_owned()) } else { answer(&[]) }
+    });
+    let home = Home::with_config(&config(&llm, true, ""));
+    let session = |id: &str, prompt: &str| {
+        Claude::new(id, &home.work()).turn(prompt, "Done.").turn("Once more", "Done.").write(&home);
+        home.take_in();
+    };
+    session("s-1", "Tidy up");
+    home.json(&["distil", "run"]);
+    wait_for("the first request", || (llm.requests().len() == 1).then_some(()));
+    session("s-2", "Mend it");
+    // The next daemon looks for sessions at once. The first job waits for its next attempt meanwhile.
+    home.end();
+    wait_for("the other session", || (status(&home)["sessions"] == json!({ "nothing": 1 })).then_some(()));
 }
 
 /// The model declines to answer.

@@ -21,7 +21,7 @@ use cerebro_store::{Job, JobKind, Subject};
 
 /// How often the loop searches for sessions that are over.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
-/// How many sessions are queued at once.
+/// How many sessions are queued at once without being asked for.
 const QUEUED_MAX: usize = 20;
 /// The tables that the subjects of jobs name: for a past session, for the handbook of a project, and for that of all.
 const OF_SESSION: &str = "past_session";
@@ -93,6 +93,16 @@ impl Distilling {
     pub(super) async fn owe(&self, tasks: impl IntoIterator<Item = Task>) -> Result<(), ServiceError> {
         let subjects: Vec<Subject> = tasks.into_iter().map(|task| task.subject()).collect();
         Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
+    }
+
+    /// Queues what is due without being asked for.
+    async fn queue_due(&self, settings: &DistilSettings) -> Result<(), ServiceError> {
+        let sessions = self.due(settings, None, settings.idle, QUEUED_MAX).await?.sessions;
+        let mut due: Vec<Task> = sessions.into_iter().map(|session| Task::Session(session.id)).collect();
+        if settings.arrange {
+            due.extend(self.arranging_due(settings.idle).await?.into_iter().map(Task::Handbook));
+        }
+        self.owe(due).await
     }
 
     /// Asks about a task. `None` if nothing was sent.
@@ -172,6 +182,11 @@ impl JobHandler for Distil {
 
     async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
         let Some((llm, settings)) = &self.asked else { return Ok(Readiness::Again) };
+        // Also while jobs wait for another attempt or another day.
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+            self.looked = Some(Instant::now());
+            self.distilling.queue_due(settings).await?;
+        }
         Payer::of_distilling(self.distilling.base.spending(), llm, settings).readiness().await
     }
 
@@ -208,21 +223,5 @@ impl JobHandler for Distil {
         }
         cx.end(job).await?;
         Ok(Step::Done)
-    }
-
-    async fn drained(&mut self, _cx: &Context) -> Result<bool, ServiceError> {
-        let Some((_, settings)) = &self.asked else { return Ok(false) };
-        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
-            return Ok(false);
-        }
-        self.looked = Some(Instant::now());
-        let sessions = self.distilling.due(settings, None, settings.idle, QUEUED_MAX).await?.sessions;
-        let mut due: Vec<Task> = sessions.into_iter().map(|session| Task::Session(session.id)).collect();
-        if settings.arrange {
-            due.extend(self.distilling.arranging_due(settings.idle).await?.into_iter().map(Task::Handbook));
-        }
-        let is_any_due = !due.is_empty();
-        self.distilling.owe(due).await?;
-        Ok(is_any_due)
     }
 }

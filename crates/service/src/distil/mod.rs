@@ -108,6 +108,10 @@ impl<T> Prepared<T> {
 /// # Errors
 /// The reason why it cannot be asked, in words for a person.
 fn opened(settings: &DistilSettings) -> Result<Llm, String> {
+    if !settings.has_room() {
+        let reason = "a day has no room for one question, 4,000 tokens; raise `tokens_per_day`";
+        return Err(reason.to_owned());
+    }
     match llm::open(&settings.model, MODEL_TABLE) {
         Ok(Some(llm)) => Ok(llm),
         Ok(None) => Err("`[distil.model]` of config.toml names no `provider`".to_owned()),
