@@ -54,14 +54,13 @@ pub(super) async fn meter(service: &Service) -> Result<Option<distil::Meter>, Se
 
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::DistilStatus> {
     let report = call.service.distilling.report().await?;
-    let state = if report.enabled { report.state.name() } else { "off" };
     let review = match report.review {
         Review::Inbox => "inbox",
         Review::Corroborated => "corroborated",
     };
     Ok(distil::Status {
-        state: state.into(),
-        detail: report.state.detail().filter(|_| report.enabled).map(Text::of),
+        state: report.state.name().into(),
+        detail: report.state.detail().map(Text::of),
         enabled: report.enabled,
         sessions: report.counts.sessions,
         candidates: report.counts.candidates,

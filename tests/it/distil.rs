@@ -1,10 +1,12 @@
 //! Distilling past sessions, against a chat model that answers by a script.
 
+use std::time::{Duration, Instant};
+
 use cerebro_core::domain::{ExchangeId, SessionId};
 
 use crate::backup::backed_up;
 use crate::support::transcripts::Claude;
-use crate::support::{Home, Provider, Scene, Value, json, wait_for};
+use crate::support::{Home, Provider, Scene, Value, json, wait_for, wait_within};
 
 /// The id of an exchange of the session.
 fn exchange(seq: u32) -> String {
@@ -94,6 +96,21 @@ fn without_the_setting_no_request_is_made() {
     assert_eq!(home.json(&["stats"])["worker"]["distil"], Value::Null);
     home.end();
     assert_eq!(llm.requests().len(), 0);
+}
+
+#[test]
+fn status_says_at_once_that_distilling_is_on() {
+    let llm = Provider::start(vec![answer(&honest())]);
+    let home = Home::with_config(&config(&llm, false, ""));
+    assert_eq!(status(&home)["state"], "off");
+    std::fs::write(home.data().join("config.toml"), config(&llm, true, "")).unwrap();
+    assert_ne!(status(&home)["state"], "off");
+    // By itself, the worker would look again after a minute.
+    wait_within(Duration::from_secs(20), "the worker to look", || {
+        (status(&home)["state"] == "idle").then_some(())
+    });
+    home.end();
+    assert_ne!(status(&home)["state"], "off", "the first call of a daemon");
 }
 
 #[test]
@@ -576,9 +593,9 @@ fn a_run_does_not_wait_for_the_next_attempt() {
     wait_for("the model to be left alone", || (status(&home)["state"] == "waiting").then_some(()));
     assert_eq!(llm.requests().len(), 3);
     // By themselves, the model would rest for fifteen seconds after three failures, and each session for ten or more.
-    let asked = std::time::Instant::now();
+    let asked = Instant::now();
     home.json(&["distil", "run"]);
     wait_for("all sessions to be asked about", || (status(&home)["sessions"]["nothing"] == 3).then_some(()));
-    assert!(asked.elapsed() < std::time::Duration::from_secs(8), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
     assert_eq!(llm.requests().len(), 6);
 }

@@ -145,11 +145,27 @@ impl Distilling {
         Ok(settings)
     }
 
+    /// The state of the loop, as the settings are now. If it has not looked since they turned distilling on, it looks at once.
+    fn state(&self, enabled: bool) -> WorkerState {
+        let queue = self.jobs.queue(JobKind::Distil);
+        match queue.state() {
+            _ if !enabled => WorkerState::Off,
+            WorkerState::Off => {
+                queue.unblock();
+                WorkerState::Starting
+            }
+            state => state,
+        }
+    }
+
     /// The state of distilling.
     pub async fn report(&self) -> Result<DistilReport, ServiceError> {
-        let settings = self.settings();
+        let (state, settings) = match (self.reader)() {
+            Ok(settings) => (self.state(settings.enabled), settings),
+            Err(error) => (WorkerState::Unusable(error.to_string()), DistilSettings::default()),
+        };
         Ok(DistilReport {
-            state: self.jobs.queue(JobKind::Distil).state(),
+            state,
             enabled: settings.enabled,
             review: settings.review,
             counts: self.base.store.distil_runs().counts().await?,
