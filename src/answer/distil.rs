@@ -23,6 +23,11 @@ pub struct Status {
     pub arrangements: BTreeMap<String, u64>,
     /// What did not pass the check, by reason.
     pub dropped: BTreeMap<String, u64>,
+    /// Questions that wait for their first or next attempt, or are under way.
+    #[serde(default)]
+    pub queued: u64,
+    /// Why the last attempt failed, if none has succeeded since.
+    pub failure: Option<Text>,
     /// Questions that were given up.
     #[serde(default)]
     pub given_up: u64,

@@ -67,6 +67,8 @@ pub(super) async fn status(call: &mut Call) -> AnswerTo<of::DistilStatus> {
         corroborated: report.counts.corroborated,
         arrangements: report.counts.arrangements,
         dropped: report.counts.dropped,
+        queued: report.queued as u64,
+        failure: report.failure.map(Text::of),
         given_up: report.given_up as u64,
         review: review.into(),
         tokens_today: report.spent.tokens,

@@ -590,12 +590,18 @@ fn a_run_does_not_wait_for_the_next_attempt() {
     }
     home.take_in();
     home.json(&["distil", "run"]);
-    wait_for("the model to be left alone", || (status(&home)["state"] == "waiting").then_some(()));
+    let failing = wait_for("the model to be left alone", || {
+        let status = status(&home);
+        (status["state"] == "waiting").then_some(status)
+    });
     assert_eq!(llm.requests().len(), 3);
+    assert_eq!(failing["queued"], 3, "{failing}");
+    assert!(failing["failure"].as_str().unwrap().contains("HTTP 503"), "{failing}");
     // By themselves, the model would rest for fifteen seconds after three failures, and each session for ten or more.
     let asked = Instant::now();
     home.json(&["distil", "run"]);
     wait_for("all sessions to be asked about", || (status(&home)["sessions"]["nothing"] == 3).then_some(()));
     assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
+    assert_eq!(status(&home)["failure"], Value::Null);
     assert_eq!(llm.requests().len(), 6);
 }

@@ -129,6 +129,8 @@ async fn status(context: &CommandContext) -> Result<()> {
         ("distilling", shown(&answer.state)),
         ("note", shown(&answer.detail)),
         ("sessions", counts(&answer.sessions)),
+        ("queued", shown(&answer.queued)),
+        ("last failure", shown(&answer.failure)),
         ("given up", shown(&answer.given_up)),
         ("candidates", counts(&answer.candidates)),
         ("review", shown(&answer.review)),

@@ -17,7 +17,7 @@ use crate::{
 };
 use cerebro_core::domain::{Arrangement, Project, SessionId};
 use cerebro_models::llm::Llm;
-use cerebro_store::{Job, JobKind, Subject};
+use cerebro_store::{Job, JobKind, JobState, Subject};
 
 /// How often the loop searches for sessions that are over.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
@@ -79,14 +79,24 @@ enum Answer {
     Handbook(Arrangement),
 }
 
-/// Most given-up jobs that are read.
-const GIVEN_UP_MAX: usize = 5_000;
+/// Most jobs of a state that are read.
+const JOBS_MAX: usize = 5_000;
 
 impl Distilling {
+    /// The tasks of the jobs in a state, in no order.
+    async fn tasks(&self, state: JobState) -> Result<Vec<Task>, ServiceError> {
+        let subjects = self.base.store.jobs().subjects(JobKind::Distil, state, JOBS_MAX).await?;
+        Ok(subjects.iter().filter_map(Task::of).collect())
+    }
+
     /// The tasks of the jobs that were given up, in no order.
     pub(super) async fn given_up(&self) -> Result<Vec<Task>, ServiceError> {
-        let subjects = self.base.store.jobs().given_up(JobKind::Distil, GIVEN_UP_MAX).await?;
-        Ok(subjects.iter().filter_map(Task::of).collect())
+        self.tasks(JobState::Dead).await
+    }
+
+    /// How many jobs wait or are under way.
+    pub(super) async fn queued(&self) -> Result<usize, ServiceError> {
+        Ok(self.tasks(JobState::Queued).await?.len() + self.tasks(JobState::Leased).await?.len())
     }
 
     /// Queues jobs. Those that wait already or were given up stay as they are.

@@ -57,6 +57,10 @@ pub struct DistilReport {
     pub review: Review,
     /// The counts of what was distilled so far.
     pub counts: DistilCounts,
+    /// The questions that wait for their first or next attempt, or are under way.
+    pub queued: usize,
+    /// Why the last attempt failed, if none has succeeded since.
+    pub failure: Option<String>,
     /// The questions that were given up, because no answer had the form that was asked for or the model failed too often.
     pub given_up: usize,
     /// What it cost today.
@@ -169,6 +173,8 @@ impl Distilling {
             enabled: settings.enabled,
             review: settings.review,
             counts: self.base.store.distil_runs().counts().await?,
+            queued: self.queued().await?,
+            failure: self.jobs.queue(JobKind::Distil).record(|record| record.failure.clone()),
             given_up: self.given_up().await?.len(),
             spent: self.base.spending().today(Account::Distilling).await?,
             budget: settings.budget(),
