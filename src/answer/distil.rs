@@ -91,7 +91,7 @@ pub struct Queued {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Proposals {
     pub candidates: Vec<Candidate>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub arrangements: Vec<Arrangement>,
 }
 

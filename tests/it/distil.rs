@@ -571,6 +571,7 @@ fn the_beginning_of_an_id_names_a_candidate() {
     // All ids are looked up before the first is decided on.
     assert_eq!(home.run(&["distil", "accept", &works[..6], "qzzzzzz"]).code(), 1);
     assert_eq!(candidates(&home).len(), 3);
+    assert_eq!(home.json(&["distil", "review"])["arrangements"], json!([]));
     let accepted = home.json(&["distil", "accept", &works[..6]]);
     assert_eq!(accepted["candidates"][0]["id"], works, "{accepted}");
     // A candidate that was rejected before the command failed is reported.

@@ -230,10 +230,13 @@ fn skill(home: &Home) {
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("---\n") && text.contains(&format!("name: {name}\n")), "{text}");
     assert!(text.contains("`make test-store`") && text.contains(&exchange(0, 1)), "{text}");
+    assert_eq!(home.run(&["distil", "skills", "--dry-run"]).code(), 2, "there is nothing to try");
     home.json(&["distil", "skills", "--remove", name, "claude-code"]);
     assert!(!file.exists() && !home.user().join(".claude/skills").exists());
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    home.json(&["distil", "skills", "--install", name, "claude-code"]);
     std::fs::write(&file, "my own").unwrap();
+    let stays = home.run(&["distil", "skills", "--remove", name, "claude-code"]);
+    assert!(stays.stderr.contains("stays") && !stays.stderr.contains("no skill of Cerebro"), "{stays:?}");
     assert_eq!(home.run(&["distil", "skills", "--install", name, "claude-code"]).code(), 1);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "my own");
 }
