@@ -23,6 +23,11 @@ pub struct Status {
     pub arrangements: BTreeMap<String, u64>,
     /// What did not pass the check, by reason.
     pub dropped: BTreeMap<String, u64>,
+    /// Questions that wait for their first or next attempt, or are under way.
+    #[serde(default)]
+    pub queued: u64,
+    /// Why the last attempt failed, if none has succeeded since.
+    pub failure: Option<Text>,
     /// Questions that were given up.
     #[serde(default)]
     pub given_up: u64,
@@ -54,6 +59,9 @@ pub struct Plan {
     pub sessions: Vec<PlannedSession>,
     pub tokens: u64,
     pub requests: u64,
+    /// Newer sessions that are left out, because their job was given up before.
+    #[serde(default)]
+    pub given_up: u64,
 }
 
 /// A session that is due.
@@ -74,7 +82,7 @@ pub struct PlannedSession {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Queued {
     pub queued: u64,
-    /// Sessions whose job was given up before; they are not queued again.
+    /// Newer sessions that are left out, because their job was given up before.
     #[serde(default)]
     pub given_up: u64,
 }
@@ -83,7 +91,7 @@ pub struct Queued {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Proposals {
     pub candidates: Vec<Candidate>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub arrangements: Vec<Arrangement>,
 }
 

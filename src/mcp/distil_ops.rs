@@ -54,20 +54,21 @@ pub(super) async fn meter(service: &Service) -> Result<Option<distil::Meter>, Se
 
 pub(super) async fn status(call: &mut Call) -> AnswerTo<of::DistilStatus> {
     let report = call.service.distilling.report().await?;
-    let state = if report.enabled { report.state.name() } else { "off" };
     let review = match report.review {
         Review::Inbox => "inbox",
         Review::Corroborated => "corroborated",
     };
     Ok(distil::Status {
-        state: state.into(),
-        detail: report.state.detail().filter(|_| report.enabled).map(Text::of),
+        state: report.state.name().into(),
+        detail: report.state.detail().map(Text::of),
         enabled: report.enabled,
         sessions: report.counts.sessions,
         candidates: report.counts.candidates,
         corroborated: report.counts.corroborated,
         arrangements: report.counts.arrangements,
         dropped: report.counts.dropped,
+        queued: report.queued as u64,
+        failure: report.failure.map(Text::of),
         given_up: report.given_up as u64,
         review: review.into(),
         tokens_today: report.spent.tokens,
@@ -86,6 +87,7 @@ pub(super) async fn plan(call: &mut Call) -> AnswerTo<of::DistilPlan> {
         sessions: plan.sessions.iter().map(planned).collect(),
         tokens: plan.cost.tokens,
         requests: plan.cost.requests,
+        given_up: plan.given_up as u64,
     })
 }
 

@@ -231,7 +231,9 @@ fn projects(state: &State, area: Rect, buffer: &mut Buffer) {
 fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let area = paint::heading(buffer, area, "Health", "", theme);
-    let facts = facts(state, usize::from(area.height));
+    let rows = usize::from(area.height);
+    let mut facts = facts(state, rows);
+    facts.truncate(rows);
     let names = facts.iter().map(|fact| fit::width(fact.name) + 1).max().unwrap_or(0).max(10);
     for (n, Fact { well, name, words, .. }) in facts.iter().enumerate() {
         let Some(row) = paint::row(area, n) else { break };
@@ -274,7 +276,32 @@ fn facts(state: &State, rows: usize) -> Vec<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::{distil::Meter, worker::Worker};
     use crate::tui::theme::Theme;
+
+    #[test]
+    fn the_caps_of_distilling_are_whole_in_a_narrow_column() {
+        let mut state =
+            State::new(Theme { colour: false }, jiff::tz::TimeZone::UTC, jiff::Timestamp::UNIX_EPOCH, None);
+        let meter = Meter {
+            state: "waiting".into(),
+            waiting: 12,
+            tokens_today: 199_900,
+            requests_today: 50,
+            tokens_per_day: Some(200_000),
+            requests_per_day: Some(50),
+        };
+        let worker = Worker { distil: Some(meter), ..Worker::default() };
+        counted(&mut state, &Stats { worker, ..Stats::default() });
+        // Of a window with 80 columns and 24 rows.
+        let area = Rect::new(0, 0, 38, 9);
+        let mut buffer = Buffer::empty(area);
+        health(&state, area, &mut buffer);
+        let shown: String = buffer.content().iter().map(ratatui::buffer::Cell::symbol).collect();
+        for words in ["199,900 of 200,000 tokens", "50 of 50 requests today"] {
+            assert!(shown.contains(words), "{shown}");
+        }
+    }
 
     #[test]
     fn the_names_of_facts_are_whole() {

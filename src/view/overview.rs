@@ -90,21 +90,25 @@ pub fn facts(stats: Option<&Stats>) -> Vec<Fact> {
         Fact::new(None, "lag", lag),
     ]
     .into_iter()
-    .chain(worker.distil.as_ref().map(distilling))
+    .chain(worker.distil.iter().flat_map(distilling))
     .collect()
 }
 
-/// The waiting candidates and today's cost of distilling.
-fn distilling(meter: &Meter) -> Fact {
+/// Today's cost of distilling with its caps, and what waits for a decision. Each is short enough for a column of the
+/// dashboard.
+fn distilling(meter: &Meter) -> [Fact; 3] {
     let of = |spent: u64, most: Option<u64>| match most {
         None => count(spent),
         Some(most) => format!("{} of {}", count(spent), count(most)),
     };
     let tokens = of(meter.tokens_today, meter.tokens_per_day);
     let requests = of(meter.requests_today, meter.requests_per_day);
-    let words = format!("{} waiting, today {tokens} tokens, {requests} requests", count(meter.waiting));
     let todo = (meter.waiting > 0).then_some("cerebro distil review shows them");
-    Fact::new(None, "distil", words).todo(todo)
+    [
+        Fact::new(None, "distil", format!("{tokens} tokens")),
+        Fact::new(None, "asked", format!("{requests} requests today")),
+        Fact::new(None, "inbox", format!("{} waiting", count(meter.waiting))).todo(todo),
+    ]
 }
 
 #[cfg(test)]
@@ -129,9 +133,10 @@ mod tests {
             requests_per_day: None,
         };
         let facts = of(Worker { distil: Some(meter), ..Worker::default() });
-        let fact = facts.iter().find(|fact| fact.name == "distil").unwrap();
-        assert_eq!(fact.words, "2 waiting, today 1,500 of 200,000 tokens, 3 requests");
-        assert!(fact.todo.is_some());
+        let of = |name: &str| facts.iter().find(|fact| fact.name == name).unwrap();
+        assert_eq!(of("distil").words, "1,500 of 200,000 tokens");
+        assert_eq!(of("asked").words, "3 requests today");
+        assert!(of("inbox").words == "2 waiting" && of("inbox").todo.is_some());
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Distilling past sessions, against a chat model that answers by a script.
 
+use std::time::{Duration, Instant};
+
 use cerebro_core::domain::{ExchangeId, SessionId};
 
 use crate::backup::backed_up;
 use crate::support::transcripts::Claude;
-use crate::support::{Home, Provider, Scene, Value, json, wait_for};
+use crate::support::{Home, Provider, Scene, Value, json, wait_for, wait_within};
 
 /// The id of an exchange of the session.
 fn exchange(seq: u32) -> String {
@@ -94,6 +96,35 @@ fn without_the_setting_no_request_is_made() {
     assert_eq!(home.json(&["stats"])["worker"]["distil"], Value::Null);
     home.end();
     assert_eq!(llm.requests().len(), 0);
+}
+
+#[test]
+fn status_says_at_once_that_distilling_is_on() {
+    let llm = Provider::start(vec![answer(&honest())]);
+    let home = Home::with_config(&config(&llm, false, ""));
+    assert_eq!(status(&home)["state"], "off");
+    std::fs::write(home.data().join("config.toml"), config(&llm, true, "")).unwrap();
+    assert_ne!(status(&home)["state"], "off");
+    // By itself, the worker would look again after a minute.
+    wait_within(Duration::from_secs(20), "the worker to look", || {
+        (status(&home)["state"] == "idle").then_some(())
+    });
+    home.end();
+    assert_ne!(status(&home)["state"], "off", "the first call of a daemon");
+}
+
+#[test]
+fn a_run_says_what_keeps_the_model_from_being_asked() {
+    let no_model = "[distil.model]\nprovider = \"openai\"\n";
+    for (model, missing) in [("", "names no `provider`"), (no_model, "names no `model`")] {
+        let home = Home::with_config(&format!(
+            "[distil]\nenabled = true\n{model}[embeddings]\nprovider = \"none\"\n"
+        ));
+        talk(&home).write(&home);
+        home.take_in();
+        let ran = home.run(&["distil", "run"]);
+        assert!(ran.code() == 1 && ran.stderr.contains(missing), "{ran:?}");
+    }
 }
 
 #[test]
@@ -287,19 +318,148 @@ fn a_model_that_hangs_costs_within_the_caps() {
 }
 
 #[test]
+fn a_request_in_another_form_counts_too() {
+    let scenes = || vec![Scene::refusing("temperature"), answer(&honest())];
+    let llm = Provider::start(scenes());
+    let home = furnished(&llm, "requests_per_day = 1\n");
+    home.json(&["distil", "run"]);
+    wait_for("the cap", || {
+        let status = status(&home);
+        (status["requests_today"] == 1 && status["state"] == "waiting").then_some(())
+    });
+    assert_eq!(llm.requests().len(), 1);
+    let llm = Provider::start(scenes());
+    let home = furnished(&llm, "");
+    let status = distilled(&home);
+    assert_eq!((&status["requests_today"], &status["tokens_today"]), (&json!(2), &json!(100)), "{status}");
+    assert_eq!(llm.requests().len(), 2);
+}
+
+/// The bytes of each request that count as its tokens.
+fn sizes(llm: &Provider) -> Vec<usize> {
+    let size = |body: &Value| {
+        let turns = body["messages"].as_array().unwrap().iter();
+        let turns: usize = turns.map(|turn| turn["content"].as_str().unwrap().len()).sum();
+        turns + body["response_format"]["json_schema"]["schema"].to_string().len()
+    };
+    llm.requests().iter().map(|request| size(&request.body)).collect()
+}
+
+#[test]
+fn a_question_stays_within_its_bound() {
+    let llm = Provider::start(vec![answer(&[])]);
+    let home = furnished(&llm, "tokens_per_session = 2000\n");
+    let long = "word ".repeat(1_500);
+    Claude::new("s-2", &home.work()).turn(&long, &long).turn(&long, &long).write(&home);
+    // The least that is shown of it takes twice as much in JSON.
+    let marks = "\"\\\n".repeat(1_000);
+    let mut marked = Claude::new("s-3", &home.work()).turn(&marks, &marks).turn(&marks, &marks);
+    for n in 0..8 {
+        let command = format!("echo {n} {}", "\"\\".repeat(80));
+        marked = marked.call("Bash", json!({ "command": command }), "ok", false);
+    }
+    marked.write(&home);
+    home.take_in();
+    home.json(&["distil", "run"]);
+    wait_for("all sessions", || {
+        let sessions = status(&home)["sessions"].clone();
+        (sessions == json!({ "nothing": 2, "too_long": 1 })).then_some(())
+    });
+    let sizes = sizes(&llm);
+    assert!(sizes.len() == 2 && sizes.iter().all(|size| *size <= 3 * 2_000), "{sizes:?}");
+}
+
+#[test]
+fn a_correction_stays_within_the_bound_of_a_question() {
+    let endless = format!("{{\"outcome\": \"{}", "lorem ipsum ".repeat(18_000));
+    let llm = Provider::start(vec![Scene::completion(&endless), answer(&honest())]);
+    let home = furnished(&llm, "tokens_per_session = 4000\n");
+    distilled(&home);
+    let sizes = sizes(&llm);
+    assert!(sizes.len() == 2 && sizes.iter().all(|size| *size <= 3 * 4_000), "{sizes:?}");
+}
+
+#[test]
 fn a_cap_of_tokens_holds_before_the_first_request() {
     let llm = Provider::start(vec![answer(&honest())]);
-    let home = furnished(&llm, "tokens_per_day = 2000\n");
-    home.json(&["distil", "run"]);
-    wait_for("the cap", || (status(&home)["state"] == "waiting").then_some(()));
+    let home = furnished(&llm, "tokens_per_day = 3999\n");
+    let ran = home.run(&["distil", "run"]);
+    assert!(ran.code() == 1 && ran.stderr.contains("`tokens_per_day`"), "{ran:?}");
+    wait_for("the worker to say so", || (status(&home)["state"] == "unusable").then_some(()));
     assert_eq!(llm.requests().len(), 0, "one question would be beyond it");
 }
 
 #[test]
-fn a_model_that_declines_is_not_asked_again_about_that_session() {
-    let declined = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
+fn a_long_session_is_asked_about_within_the_cap_of_a_day() {
+    let llm = Provider::start(vec![answer(&[])]);
+    let home = Home::with_config(&config(&llm, true, "tokens_per_day = 8000\n"));
+    let mut long = Claude::new("s-1", &home.work());
+    for n in 0..12 {
+        long = long.turn(&format!("Check part {n}: {}", "word ".repeat(500)), &"reply ".repeat(600));
+    }
+    long.write(&home);
+    home.take_in();
+    distilled(&home);
+    let sizes = sizes(&llm);
+    assert!(sizes.len() == 1 && sizes[0] <= 3 * 6_000, "{sizes:?}");
+}
+
+#[test]
+fn what_is_due_is_queued_while_another_job_waits() {
+    let llm = Provider::thinking(|request| {
+        let is_first = request.body.to_string().contains("Tidy up");
+        if is_first { Scene::Answer(503, "", "{}".to_owned()) } else { answer(&[]) }
+    });
+    let home = Home::with_config(&config(&llm, true, ""));
+    let session = |id: &str, prompt: &str| {
+        Claude::new(id, &home.work()).turn(prompt, "Done.").turn("Once more", "Done.").write(&home);
+        home.take_in();
+    };
+    session("s-1", "Tidy up");
+    home.json(&["distil", "run"]);
+    wait_for("the first request", || (llm.requests().len() == 1).then_some(()));
+    session("s-2", "Mend it");
+    // The next daemon looks for sessions at once. The first job waits for its next attempt meanwhile.
+    home.end();
+    wait_for("the other session", || (status(&home)["sessions"] == json!({ "nothing": 1 })).then_some(()));
+}
+
+/// The model declines to answer.
+fn declined() -> Scene {
+    let body = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
         "message": { "role": "assistant", "content": null, "refusal": "I cannot help with that." } }] });
-    let mut scenes = vec![Scene::Answer(200, "", declined.to_string()); 3];
+    Scene::Answer(200, "", body.to_string())
+}
+
+/// A home in which nothing is distilled by itself, with sessions that begin at the same moment.
+fn with_sessions(llm: &Provider, more: &str, sessions: &[&str]) -> Home {
+    let home = Home::with_config(&config(llm, true, more).replace("idle = \"0\"", "idle = \"9999h\""));
+    for session in sessions {
+        Claude::new(session, &home.work()).turn("Tidy up", "Done.").turn("Once more", "Done.").write(&home);
+    }
+    home.take_in();
+    home
+}
+
+#[test]
+fn a_session_that_was_given_up_takes_no_others_place() {
+    let llm = Provider::start(vec![declined(), answer(&[])]);
+    let home = with_sessions(&llm, "", &["s-1", "s-2"]);
+    let run = |more: &[&str]| home.json(&[&["distil", "run", "--limit", "1"][..], more].concat());
+    assert_eq!(run(&[])["queued"], 1);
+    wait_for("the first to be given up", || (status(&home)["given_up"] == 1).then_some(()));
+    let plan = run(&["--dry-run"]);
+    assert_eq!((plan["sessions"].as_array().unwrap().len(), &plan["given_up"]), (1, &json!(1)), "{plan}");
+    assert_eq!(plan["requests"], 1, "{plan}");
+    let again = run(&[]);
+    assert_eq!((&again["queued"], &again["given_up"]), (&json!(1), &json!(1)), "{again}");
+    wait_for("the other", || (status(&home)["sessions"] == json!({ "nothing": 1 })).then_some(()));
+    assert_eq!(llm.requests().len(), 2);
+}
+
+#[test]
+fn a_model_that_declines_is_not_asked_again_about_that_session() {
+    let mut scenes = vec![declined(); 3];
     scenes.push(answer(&honest()));
     let llm = Provider::start(scenes);
     let home = Home::with_config(&config(&llm, true, ""));
@@ -411,6 +571,7 @@ fn the_beginning_of_an_id_names_a_candidate() {
     // All ids are looked up before the first is decided on.
     assert_eq!(home.run(&["distil", "accept", &works[..6], "qzzzzzz"]).code(), 1);
     assert_eq!(candidates(&home).len(), 3);
+    assert_eq!(home.json(&["distil", "review"])["arrangements"], json!([]));
     let accepted = home.json(&["distil", "accept", &works[..6]]);
     assert_eq!(accepted["candidates"][0]["id"], works, "{accepted}");
     // A candidate that was rejected before the command failed is reported.
@@ -430,12 +591,18 @@ fn a_run_does_not_wait_for_the_next_attempt() {
     }
     home.take_in();
     home.json(&["distil", "run"]);
-    wait_for("the model to be left alone", || (status(&home)["state"] == "waiting").then_some(()));
+    let failing = wait_for("the model to be left alone", || {
+        let status = status(&home);
+        (status["state"] == "waiting").then_some(status)
+    });
     assert_eq!(llm.requests().len(), 3);
+    assert_eq!(failing["queued"], 3, "{failing}");
+    assert!(failing["failure"].as_str().unwrap().contains("HTTP 503"), "{failing}");
     // By themselves, the model would rest for fifteen seconds after three failures, and each session for ten or more.
-    let asked = std::time::Instant::now();
+    let asked = Instant::now();
     home.json(&["distil", "run"]);
     wait_for("all sessions to be asked about", || (status(&home)["sessions"]["nothing"] == 3).then_some(()));
-    assert!(asked.elapsed() < std::time::Duration::from_secs(8), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
+    assert_eq!(status(&home)["failure"], Value::Null);
     assert_eq!(llm.requests().len(), 6);
 }

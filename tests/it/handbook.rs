@@ -157,6 +157,8 @@ fn an_arrangement_is_rendered_when_accepted_and_undone_whole() {
     assert!(everywhere.contains("## What works") && everywhere.contains("cut on Fridays"), "{everywhere}");
     assert_eq!(home.json(&["distil", "handbook", "--all-projects", "--save"])["memories"], json!([]));
     assert_eq!(home.run(&["distil", "arrange", "--project", "without-claims"]).code(), 1);
+    let empty = home.json(&["distil", "arrange", "--project", "without-claims", "--dry-run"]);
+    assert_eq!((&empty["shown"], &empty["tokens"]), (&json!(0), &json!(0)), "nothing would be sent: {empty}");
     let plan = home.json(&["distil", "arrange", "--project", &project, "--dry-run"]);
     assert_eq!((&plan["items"], &plan["new"]), (&json!(6), &json!(6)), "{plan}");
     assert_eq!(llm.requests().len(), 3, "nothing was sent for that");
@@ -178,7 +180,11 @@ fn an_arrangement_is_rendered_when_accepted_and_undone_whole() {
 
     // A person decides on the screens, which show the cost.
     let mut screens = Screens::open(&home, 100, 30);
-    assert!(screens.text().contains("1 waiting, today"), "{}", screens.text());
+    let dashboard = screens.text();
+    let has = |name: &str, words: &str| {
+        dashboard.lines().any(|line| line.contains(&format!(" {name} ")) && line.contains(words))
+    };
+    assert!(has("asked", "of 50 requests today") && has("inbox", "1 waiting"), "{dashboard}");
     screens.press("7");
     screens.assert_golden("inbox-arrangement");
     screens.press("a");
@@ -224,10 +230,13 @@ fn skill(home: &Home) {
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("---\n") && text.contains(&format!("name: {name}\n")), "{text}");
     assert!(text.contains("`make test-store`") && text.contains(&exchange(0, 1)), "{text}");
+    assert_eq!(home.run(&["distil", "skills", "--dry-run"]).code(), 2, "there is nothing to try");
     home.json(&["distil", "skills", "--remove", name, "claude-code"]);
     assert!(!file.exists() && !home.user().join(".claude/skills").exists());
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    home.json(&["distil", "skills", "--install", name, "claude-code"]);
     std::fs::write(&file, "my own").unwrap();
+    let stays = home.run(&["distil", "skills", "--remove", name, "claude-code"]);
+    assert!(stays.stderr.contains("stays") && !stays.stderr.contains("no skill of Cerebro"), "{stays:?}");
     assert_eq!(home.run(&["distil", "skills", "--install", name, "claude-code"]).code(), 1);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "my own");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cerebro_core::redact::redact_text;
 use cerebro_models::embed::{self, Provider as Kind, Purpose};
-use cerebro_models::llm::{self, Ask, Dialect};
+use cerebro_models::llm::{self, Ask, Dialect, Llm};
 use cerebro_models::provider::ProviderError;
 
 use crate::support::{FaultyProvider, Finished, Home, Provider, Scene, finish, json, model_folder};
@@ -97,13 +97,13 @@ async fn embed(settings: &embed::Settings) -> Result<(), ProviderError> {
 
 /// Asks one question.
 async fn question(settings: &llm::Settings) -> Result<(), ProviderError> {
+    ask(&llm::open(settings, "relations")?.unwrap()).await
+}
+
+async fn ask(llm: &Llm) -> Result<(), ProviderError> {
     let schema = json!({ "type": "object" });
     let turns = vec![redact_text("a text about gannets").value];
-    llm::open(settings, "relations")?
-        .unwrap()
-        .ask(&Ask { instructions: "Do.", turns, schema: &schema, answer_tokens: 100 })
-        .await
-        .map(drop)
+    llm.ask(&Ask { instructions: "Do.", turns, schema: &schema, answer_tokens: 100 }).await.map(drop)
 }
 
 /// The error of each kind of provider whose server plays a scene.
@@ -171,24 +171,29 @@ async fn every_provider_says_whose_key_is_not_accepted_and_where_it_is_set() {
     }
 }
 
-/// The refusal is that of OpenAI's models which reason before they answer.
 #[tokio::test]
-async fn a_model_that_takes_no_temperature_is_asked_without_one() {
-    let refusing = |parameter: &str| {
-        let words = format!("Unsupported value: '{parameter}' does not support 0 with this model.");
-        let error = json!({ "message": words, "type": "invalid_request_error", "param": parameter, "code": "unsupported_value" });
-        Scene::Answer(400, "", json!({ "error": error }).to_string())
+async fn a_model_that_takes_no_temperature_gets_none_in_later_requests() {
+    let open = |server: &Provider| {
+        llm::open(&llm_settings(Dialect::OpenAi, server.address()), "relations").unwrap().unwrap()
     };
-    let server = Provider::start(vec![refusing("temperature"), Scene::completion("{}")]);
-    question(&llm_settings(Dialect::OpenAi, server.address())).await.unwrap();
+    let server = Provider::start(vec![Scene::refusing("temperature"), Scene::completion("{}")]);
+    let llm = open(&server);
+    let error = ask(&llm).await.unwrap_err();
+    assert!(matches!(error, ProviderError::Reformed { .. }), "{error:?}");
+    assert_eq!(server.requests().len(), 1, "the caller asks again, and pays for that");
+    ask(&llm).await.unwrap();
     let [first, second] = server.requests().try_into().unwrap();
     assert_eq!((first.body.get("temperature"), second.body.get("temperature")), (Some(&json!(0)), None));
     // If it refuses again, or refuses another parameter, a person has to name another model. No text is given up.
-    for refused in ["temperature", "response_format"] {
-        let server = Provider::start(vec![refusing(refused), refusing(refused)]);
-        let error = question(&llm_settings(Dialect::OpenAi, server.address())).await.unwrap_err();
+    for (refused, requests) in [("temperature", 2), ("response_format", 1)] {
+        let server = Provider::start(vec![Scene::refusing(refused)]);
+        let llm = open(&server);
+        for _ in 1..requests {
+            ask(&llm).await.unwrap_err();
+        }
+        let error = ask(&llm).await.unwrap_err();
         let is_named = matches!(&error, ProviderError::Unusable(words) if words.contains(refused));
-        assert!(is_named && server.requests().len() <= 2, "{error:?}");
+        assert!(is_named && server.requests().len() == requests, "{error:?}");
     }
 }
 

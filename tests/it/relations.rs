@@ -144,6 +144,21 @@ fn a_claim_marks_the_hit_and_hides_nothing() {
 }
 
 #[test]
+fn a_model_that_takes_no_temperature_is_asked_again_without_one() {
+    let embedder = FaultyProvider::start();
+    let llm = Provider::start(vec![Scene::refusing("temperature"), Scene::completion(NOTHING)]);
+    let home = with_model(&embedder, &llm);
+    let mut agent = home.agent();
+    for (title, requests) in [("Borrow of the store", 2), ("Engine handle", 3)] {
+        agent.save(title, "E0502 in src/store/engine.rs");
+        wait_for("the request", || (llm.requests().len() == requests).then_some(()));
+    }
+    let temperatures: Vec<_> =
+        llm.requests().iter().map(|request| request.body.get("temperature").cloned()).collect();
+    assert_eq!(temperatures, [Some(json!(0)), None, None]);
+}
+
+#[test]
 fn a_contradiction_is_shown_on_both_while_both_are_there() {
     let embedder = FaultyProvider::start();
     let contradicts = SUPERSEDES.replace("supersedes", "contradicts");

@@ -340,10 +340,15 @@ impl Jobs<'_> {
         self.0.select(statement::JOB_LIST, vars).await
     }
 
-    /// The subjects of given-up jobs of a kind, at most `limit`, in no order.
-    pub async fn given_up(self, kind: JobKind, limit: usize) -> Result<Vec<Subject>, StoreError> {
-        let vars = Vars::new().with("kind", kind.as_str()).limit(limit);
-        let records: Vec<RecordId> = self.0.values("job", statement::JOB_GIVEN_UP, vars).await?;
+    /// The subjects of the jobs of a kind in one state, at most `limit`, in no order.
+    pub async fn subjects(
+        self,
+        kind: JobKind,
+        state: JobState,
+        limit: usize,
+    ) -> Result<Vec<Subject>, StoreError> {
+        let vars = Vars::new().with("kind", kind.as_str()).with("state", state.as_str()).limit(limit);
+        let records: Vec<RecordId> = self.0.values("job", statement::JOB_SUBJECTS, vars).await?;
         records.into_iter().map(Subject::of).collect()
     }
 

@@ -129,6 +129,8 @@ async fn status(context: &CommandContext) -> Result<()> {
         ("distilling", shown(&answer.state)),
         ("note", shown(&answer.detail)),
         ("sessions", counts(&answer.sessions)),
+        ("queued", shown(&answer.queued)),
+        ("last failure", shown(&answer.failure)),
         ("given up", shown(&answer.given_up)),
         ("candidates", counts(&answer.candidates)),
         ("review", shown(&answer.review)),
@@ -165,13 +167,17 @@ async fn distil(context: &CommandContext, args: RunArgs) -> Result<()> {
     context.output.notes(&suggestions);
     let queued = text::counted(answer.queued, "session");
     context.output.note(&format!("{queued} queued; `cerebro distil status` shows the progress"));
-    if answer.given_up > 0 {
-        let given_up = text::counted(answer.given_up, "session");
+    note_given_up(context, answer.given_up);
+    Ok(())
+}
+
+fn note_given_up(context: &CommandContext, given_up: u64) {
+    if given_up > 0 {
+        let given_up = text::counted(given_up, "session");
         let said =
             format!("{given_up} more: the model gave no usable answer before; {}", handbook::ASK_AGAIN);
         context.output.note(&said);
     }
-    Ok(())
 }
 
 async fn plan(context: &CommandContext, args: RunArgs) -> Result<()> {
@@ -185,6 +191,7 @@ async fn plan(context: &CommandContext, args: RunArgs) -> Result<()> {
     context
         .output
         .note(&format!("about {tokens} tokens in {requests} requests; a session without tokens is not sent"));
+    note_given_up(context, answer.given_up);
     Ok(())
 }
 

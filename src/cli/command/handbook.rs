@@ -47,6 +47,7 @@ pub struct HandbookArgs {
 
 /// List drafts of skills: procedures that were seen in three sessions; install one
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("change").args(["install", "remove"])))]
 pub struct SkillsArgs {
     /// Only this project [default: all]
     #[arg(long, value_name = "NAME")]
@@ -55,13 +56,13 @@ pub struct SkillsArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["install", "remove"])]
     show: Option<String>,
     /// Write this draft into the agent's folder of skills; no file of yours is replaced
-    #[arg(long, num_args = 2, value_names = ["NAME", "AGENT"], conflicts_with = "remove")]
+    #[arg(long, num_args = 2, value_names = ["NAME", "AGENT"])]
     install: Option<Vec<String>>,
     /// Remove what `--install` wrote
     #[arg(long, num_args = 2, value_names = ["NAME", "AGENT"])]
     remove: Option<Vec<String>>,
     /// With `--install` or `--remove`: show what would change, and change nothing
-    #[arg(long)]
+    #[arg(long, requires = "change")]
     dry_run: bool,
 }
 
@@ -221,5 +222,6 @@ fn print(
         .iter()
         .map(|path| format!("stays, since somebody changed it: {}", setup.short(path)))
         .collect();
-    show_changes(context, setup, changes, run, &notes, "no skill of Cerebro was installed")
+    let nothing = if edited.is_empty() { "no skill of Cerebro was installed" } else { "nothing was removed" };
+    show_changes(context, setup, changes, run, &notes, nothing)
 }

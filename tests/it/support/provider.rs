@@ -29,6 +29,15 @@ impl Scene {
         });
         Self::Answer(200, "", body.to_string())
     }
+
+    /// The refusal of a parameter, in the words of OpenAI's models which reason before they answer.
+    pub fn refusing(parameter: &str) -> Self {
+        let words = format!("Unsupported value: '{parameter}' does not support 0 with this model.");
+        let error = json!({
+            "message": words, "type": "invalid_request_error", "param": parameter, "code": "unsupported_value",
+        });
+        Self::Answer(400, "", json!({ "error": error }).to_string())
+    }
 }
 
 /// The server. Each connection serves one request; the last scene repeats.

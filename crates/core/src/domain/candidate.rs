@@ -63,7 +63,7 @@ named! {
         Done = "done",
         /// A model was asked, and nothing was worth keeping or passed the check.
         Nothing = "nothing",
-        /// It was not sent: it has too many exchanges.
+        /// It was not sent: it has too many exchanges, or none of them fits the bound of a question.
         TooLong = "too_long",
         /// It was not sent: redaction found a secret in it.
         Secret = "secret",

@@ -104,26 +104,24 @@ impl Llm {
         if self.needs_room.load(Ordering::Relaxed) { REASONED_TOKENS_MAX } else { ANSWER_TOKENS_MAX }
     }
 
-    /// Asks once; the caller decides about retries. A model that takes no temperature refuses the first question of a
-    /// process, at no cost, and is asked again without one.
+    /// Sends one request; the caller decides about more.
     ///
     /// # Errors
-    /// [`ProviderError`], according to the provider's answer.
+    /// [`ProviderError`], according to the provider's answer. A model that takes no temperature refuses the first request of
+    /// a process: [`ProviderError::Reformed`]. The later ones have none.
     pub async fn ask(&self, ask: &Ask<'_>) -> Result<Reply, ProviderError> {
         let mut request = self.dialect.request(&self.model, ask);
         if self.has_own_temperature.load(Ordering::Relaxed) {
             request.leave_temperature();
         }
-        let reply = loop {
-            let reply = self.connection.post(request.path, request.headers, &request.body).await?;
-            let error: Value = match reply.status {
-                400 => serde_json::from_slice(&reply.body).unwrap_or_default(),
-                _ => break reply,
-            };
+        let reply = self.connection.post(request.path, request.headers, &request.body).await?;
+        if reply.status == 400 {
+            let error: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
             match refused_parameter(&error) {
-                None => break reply,
+                None => {}
                 Some(TEMPERATURE) if request.leave_temperature() => {
                     self.has_own_temperature.store(true, Ordering::Relaxed);
+                    return Err(ProviderError::Reformed { provider: self.name() });
                 }
                 Some(parameter) => {
                     let words = self.connection.words(&reply.body, &ask.turns);
@@ -132,7 +130,7 @@ impl Llm {
                     return Err(ProviderError::unusable(reason));
                 }
             }
-        };
+        }
         let body = self.connection.accept(reply, &ask.turns)?;
         let body: Value =
             serde_json::from_slice(&body).map_err(|_| self.connection.later("its answer is not JSON"))?;

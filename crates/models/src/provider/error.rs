@@ -31,6 +31,12 @@ pub enum ProviderError {
         /// Its message, without the text.
         reason: String,
     },
+    /// The model does not take the form of the request and answered nothing. The next request has another form.
+    #[error("{provider} takes no request of that form; the next one has another")]
+    Reformed {
+        /// `provider/model`.
+        provider: String,
+    },
     /// The provider is busy or unreachable, or its limit is reached. The same request may succeed later.
     #[error("{provider} does not answer now: {reason}")]
     Later {

@@ -39,12 +39,12 @@ pub struct HandbookPlan {
     pub new: usize,
     /// How many would be shown to the model.
     pub shown: usize,
-    /// An estimate of the cost in tokens.
+    /// An estimate of the cost in tokens; 0 if nothing would be sent.
     pub tokens: u64,
 }
 
-/// The question about a handbook, within its bound.
-fn prepared(handbook: &Handbook, project: Option<&Project>, tokens: u64) -> Prepared<MemoryId> {
+/// The question about a handbook, within its bound; `None` if it shows no item.
+fn prepared(handbook: &Handbook, project: Option<&Project>, tokens: u64) -> Option<Prepared<MemoryId>> {
     Prepared::within(tokens, |bytes| {
         let shown = arrange::shown(handbook, bytes);
         Prepared {
@@ -70,8 +70,8 @@ impl Distilling {
             project: project.cloned(),
             items: items.len(),
             new: items.iter().filter(|id| is_new(&handbook, id)).count(),
-            shown: prepared.shown.len(),
-            tokens: prepared.tokens() + u64::from(ANSWER_TOKENS_MAX),
+            shown: prepared.as_ref().map_or(0, |prepared| prepared.shown.len()),
+            tokens: prepared.map_or(0, |prepared| prepared.tokens() + u64::from(ANSWER_TOKENS_MAX)),
         })
     }
 
@@ -79,8 +79,8 @@ impl Distilling {
     /// question about the handbook was given up before.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if distilling is off, no model is named, an arrangement of the handbook waits, or it has no
-    /// item that may be sent.
+    /// [`ServiceError::Invalid`] if distilling is off, its model cannot be asked, an arrangement of the handbook waits, or it
+    /// has no item that may be sent.
     pub async fn arrange_now(&self, project: Option<&Project>) -> Result<bool, ServiceError> {
         self.needs_model()?;
         if let Some(waiting) = self.waiting_arrangement(project).await? {
@@ -88,8 +88,8 @@ impl Distilling {
             return Err(ServiceError::invalid("id", &waiting.id.to_string(), problem));
         }
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
-        if prepared(&handbook, project, self.settings().question_tokens()).shown.is_empty() {
-            let problem = "that handbook has no accepted claim to arrange";
+        if prepared(&handbook, project, self.settings().question_tokens()).is_none() {
+            let problem = "that handbook has no accepted claim that may be sent";
             return Err(ServiceError::invalid("project", &owner(project), problem));
         }
         let task = Task::Handbook(project.cloned());
@@ -152,10 +152,9 @@ impl Distilling {
             return Ok(None);
         }
         let handbook = HandbookSources::of(&self.base.store).await?.handbook(project);
-        let prepared = prepared(&handbook, project, settings.question_tokens());
-        if prepared.shown.is_empty() {
+        let Some(prepared) = prepared(&handbook, project, settings.question_tokens()) else {
             return Ok(None);
-        }
+        };
         let payer = Payer::of_distilling(self.base.spending(), llm, settings);
         let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
         let arranged = ask(llm, prepared.question(), &payer, read).await?;

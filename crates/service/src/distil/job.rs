@@ -6,22 +6,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Distilling, Review, session::Told};
+use super::{Distilling, Review, opened, session::Told};
 use crate::{
     ServiceError, WorkerState,
     jobs::{
         Payer,
         runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, Step},
     },
-    settings::{DistilSettings, MODEL_TABLE},
+    settings::DistilSettings,
 };
 use cerebro_core::domain::{Arrangement, Project, SessionId};
-use cerebro_models::llm::{self, Llm};
-use cerebro_store::{Job, JobKind, Subject};
+use cerebro_models::llm::Llm;
+use cerebro_store::{Job, JobKind, JobState, Subject};
 
 /// How often the loop searches for sessions that are over.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
-/// How many sessions are queued at once.
+/// How many sessions are queued at once without being asked for.
 const QUEUED_MAX: usize = 20;
 /// The tables that the subjects of jobs name: for a past session, for the handbook of a project, and for that of all.
 const OF_SESSION: &str = "past_session";
@@ -49,6 +49,14 @@ impl Task {
         }
     }
 
+    /// The session that it is about.
+    pub(super) fn session(self) -> Option<SessionId> {
+        match self {
+            Self::Session(id) => Some(id),
+            Self::Handbook(_) => None,
+        }
+    }
+
     fn subject(&self) -> Subject {
         let (table, key) = match self {
             Self::Session(id) => (OF_SESSION, id.as_str()),
@@ -71,20 +79,40 @@ enum Answer {
     Handbook(Arrangement),
 }
 
-/// Most given-up jobs that are read.
-const GIVEN_UP_MAX: usize = 5_000;
+/// Most jobs of a state that are read.
+const JOBS_MAX: usize = 5_000;
 
 impl Distilling {
+    /// The tasks of the jobs in a state, in no order.
+    async fn tasks(&self, state: JobState) -> Result<Vec<Task>, ServiceError> {
+        let subjects = self.base.store.jobs().subjects(JobKind::Distil, state, JOBS_MAX).await?;
+        Ok(subjects.iter().filter_map(Task::of).collect())
+    }
+
     /// The tasks of the jobs that were given up, in no order.
     pub(super) async fn given_up(&self) -> Result<Vec<Task>, ServiceError> {
-        let subjects = self.base.store.jobs().given_up(JobKind::Distil, GIVEN_UP_MAX).await?;
-        Ok(subjects.iter().filter_map(Task::of).collect())
+        self.tasks(JobState::Dead).await
+    }
+
+    /// How many jobs wait or are under way.
+    pub(super) async fn queued(&self) -> Result<usize, ServiceError> {
+        Ok(self.tasks(JobState::Queued).await?.len() + self.tasks(JobState::Leased).await?.len())
     }
 
     /// Queues jobs. Those that wait already or were given up stay as they are.
     pub(super) async fn owe(&self, tasks: impl IntoIterator<Item = Task>) -> Result<(), ServiceError> {
         let subjects: Vec<Subject> = tasks.into_iter().map(|task| task.subject()).collect();
         Ok(self.base.store.jobs().ensure(JobKind::Distil, &subjects).await?)
+    }
+
+    /// Queues what is due without being asked for.
+    async fn queue_due(&self, settings: &DistilSettings) -> Result<(), ServiceError> {
+        let sessions = self.due(settings, None, settings.idle, QUEUED_MAX).await?.sessions;
+        let mut due: Vec<Task> = sessions.into_iter().map(|session| Task::Session(session.id)).collect();
+        if settings.arrange {
+            due.extend(self.arranging_due(settings.idle).await?.into_iter().map(Task::Handbook));
+        }
+        self.owe(due).await
     }
 
     /// Asks about a task. `None` if nothing was sent.
@@ -155,16 +183,20 @@ impl JobHandler for Distil {
         if !settings.enabled {
             return Ok(Err(Blocked::until_woken(WorkerState::Off)));
         }
-        match llm::open(&settings.model, MODEL_TABLE) {
-            Ok(Some(llm)) => self.asked = Some((llm.knowing(before.as_ref()), settings)),
-            Ok(None) => return unusable("`[distil.model]` of config.toml names no `provider`".to_owned()),
-            Err(error) => return unusable(error.to_string()),
+        match opened(&settings) {
+            Ok(llm) => self.asked = Some((llm.knowing(before.as_ref()), settings)),
+            Err(reason) => return unusable(reason),
         }
         Ok(Ok(()))
     }
 
     async fn readiness(&mut self, _cx: &Context) -> Result<Readiness, ServiceError> {
         let Some((llm, settings)) = &self.asked else { return Ok(Readiness::Again) };
+        // Also while jobs wait for another attempt or another day.
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+            self.looked = Some(Instant::now());
+            self.distilling.queue_due(settings).await?;
+        }
         Payer::of_distilling(self.distilling.base.spending(), llm, settings).readiness().await
     }
 
@@ -201,21 +233,5 @@ impl JobHandler for Distil {
         }
         cx.end(job).await?;
         Ok(Step::Done)
-    }
-
-    async fn drained(&mut self, _cx: &Context) -> Result<bool, ServiceError> {
-        let Some((_, settings)) = &self.asked else { return Ok(false) };
-        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
-            return Ok(false);
-        }
-        self.looked = Some(Instant::now());
-        let sessions = self.distilling.due(settings, None, settings.idle, QUEUED_MAX).await?;
-        let mut due: Vec<Task> = sessions.into_iter().map(|session| Task::Session(session.id)).collect();
-        if settings.arrange {
-            due.extend(self.distilling.arranging_due(settings.idle).await?.into_iter().map(Task::Handbook));
-        }
-        let is_any_due = !due.is_empty();
-        self.distilling.owe(due).await?;
-        Ok(is_any_due)
     }
 }

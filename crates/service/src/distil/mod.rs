@@ -24,14 +24,14 @@ pub(crate) use job::Distil;
 pub use plan::{DistilPlan, PlannedSession, Queued};
 pub(super) use retract::{Lost, Retracted, Why, retract};
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, iter, sync::Arc};
 
 use crate::{
     ServiceError, WorkerState,
     base::Base,
     jobs::{Jobs, Question},
     memories::Memories,
-    settings::{DistilReader, DistilSettings, Review},
+    settings::{DistilReader, DistilSettings, MODEL_TABLE, Review},
     spending::Account,
 };
 use cerebro_core::domain::{
@@ -40,6 +40,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::RedactedText;
+use cerebro_models::llm::{self, Llm};
 use cerebro_store::{DistilCounts, JobKind, Table};
 
 /// Most arrangements of a state that are searched for the beginning of an id.
@@ -56,6 +57,10 @@ pub struct DistilReport {
     pub review: Review,
     /// The counts of what was distilled so far.
     pub counts: DistilCounts,
+    /// The questions that wait for their first or next attempt, or are under way.
+    pub queued: usize,
+    /// Why the last attempt failed, if none has succeeded since.
+    pub failure: Option<String>,
     /// The questions that were given up, because no answer had the form that was asked for or the model failed too often.
     pub given_up: usize,
     /// What it cost today.
@@ -82,16 +87,14 @@ struct Prepared<T> {
 }
 
 impl<T> Prepared<T> {
-    /// A question of at most so many tokens. It is made for fewer bytes, and shows less, until it fits.
-    fn within(tokens: u64, of: impl Fn(usize) -> Self) -> Self {
-        let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
-        loop {
-            let prepared = of(bytes);
-            if prepared.tokens() <= tokens || prepared.shown.len() <= 1 {
-                return prepared;
-            }
-            bytes = bytes / 4 * 3;
-        }
+    /// A question of at most so many tokens. It is made for fewer bytes, and shows less, until it fits. `None` if it has
+    /// nothing to show, or does not fit however little it shows.
+    fn within(tokens: u64, of: impl Fn(usize) -> Self) -> Option<Self> {
+        let bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
+        iter::successors(Some(bytes), |bytes| (*bytes > 0).then_some(bytes / 4 * 3))
+            .map(of)
+            .find(|prepared| prepared.tokens() <= tokens)
+            .filter(|prepared| !prepared.shown.is_empty())
     }
 
     fn tokens(&self) -> u64 {
@@ -101,6 +104,22 @@ impl<T> Prepared<T> {
     fn question(&self) -> Question<'_> {
         let text = self.question.clone();
         Question { instructions: &self.instructions, text, schema: &self.schema }
+    }
+}
+
+/// The model of the settings.
+///
+/// # Errors
+/// The reason why it cannot be asked, in words for a person.
+fn opened(settings: &DistilSettings) -> Result<Llm, String> {
+    if !settings.has_room() {
+        let reason = "a day has no room for one question, 4,000 tokens; raise `tokens_per_day`";
+        return Err(reason.to_owned());
+    }
+    match llm::open(&settings.model, MODEL_TABLE) {
+        Ok(Some(llm)) => Ok(llm),
+        Ok(None) => Err("`[distil.model]` of config.toml names no `provider`".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -117,25 +136,45 @@ impl Distilling {
     /// The settings, if a model may be asked.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] if distilling is off or no model is named.
+    /// [`ServiceError::Invalid`] if distilling is off or its model cannot be asked.
     fn needs_model(&self) -> Result<DistilSettings, ServiceError> {
-        let settings = self.settings();
-        if settings.enabled && settings.model.provider.is_some() {
-            return Ok(settings);
+        let refused = |state: &str, problem: &str| ServiceError::invalid("distil", state, problem);
+        let settings = (self.reader)().map_err(|error| refused("unusable", &error.to_string()))?;
+        if !settings.enabled {
+            let problem = "distilling is off: set `enabled = true` under `[distil]` and a `provider` and `model` \
+                           under `[distil.model]` of config.toml";
+            return Err(refused("off", problem));
         }
-        let problem = "distilling is off: set `enabled = true` under `[distil]` and a `provider` and `model` under \
-                       `[distil.model]` of config.toml";
-        Err(ServiceError::invalid("distil", "off", problem))
+        opened(&settings).map_err(|reason| refused("unusable", &reason))?;
+        Ok(settings)
+    }
+
+    /// The state of the loop, as the settings are now. If it has not looked since they turned distilling on, it looks at once.
+    fn state(&self, enabled: bool) -> WorkerState {
+        let queue = self.jobs.queue(JobKind::Distil);
+        match queue.state() {
+            _ if !enabled => WorkerState::Off,
+            WorkerState::Off => {
+                queue.unblock();
+                WorkerState::Starting
+            }
+            state => state,
+        }
     }
 
     /// The state of distilling.
     pub async fn report(&self) -> Result<DistilReport, ServiceError> {
-        let settings = self.settings();
+        let (state, settings) = match (self.reader)() {
+            Ok(settings) => (self.state(settings.enabled), settings),
+            Err(error) => (WorkerState::Unusable(error.to_string()), DistilSettings::default()),
+        };
         Ok(DistilReport {
-            state: self.jobs.queue(JobKind::Distil).state(),
+            state,
             enabled: settings.enabled,
             review: settings.review,
             counts: self.base.store.distil_runs().counts().await?,
+            queued: self.queued().await?,
+            failure: self.jobs.queue(JobKind::Distil).record(|record| record.failure.clone()),
             given_up: self.given_up().await?.len(),
             spent: self.base.spending().today(Account::Distilling).await?,
             budget: settings.budget(),

@@ -1,6 +1,6 @@
 //! Which sessions are due, and what it would cost to ask about them.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use super::{DistilSettings, job::Task};
 use crate::{Distilling, ServiceError};
@@ -15,6 +15,8 @@ pub struct DistilPlan {
     pub sessions: Vec<PlannedSession>,
     /// What they cost together, at most one request each if every answer fits.
     pub cost: Spent,
+    /// How many newer ones are left out, because their job was given up before.
+    pub given_up: usize,
 }
 
 /// A session that is due.
@@ -31,8 +33,16 @@ pub struct PlannedSession {
 pub struct Queued {
     /// Those that are or were queued.
     pub queued: usize,
-    /// Those whose job was given up before.
+    /// Newer ones that were left out, because their job was given up before.
     pub given_up: usize,
+}
+
+/// The sessions that are due, the newest first.
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    pub(super) sessions: Vec<PastSession>,
+    /// How many were left out on the way, because their job was given up.
+    pub(super) given_up: usize,
 }
 
 impl Distilling {
@@ -44,8 +54,9 @@ impl Distilling {
         limit: usize,
     ) -> Result<DistilPlan, ServiceError> {
         let settings = self.settings();
-        let mut plan = DistilPlan::default();
-        for session in self.due(&settings, project, Duration::ZERO, limit).await? {
+        let due = self.due(&settings, project, Duration::ZERO, limit).await?;
+        let mut plan = DistilPlan { given_up: due.given_up, ..DistilPlan::default() };
+        for session in due.sessions {
             let tokens = self.distil_estimate(&session, &settings).await?;
             plan.cost.tokens += tokens.unwrap_or(0);
             plan.cost.requests += u64::from(tokens.is_some());
@@ -58,30 +69,30 @@ impl Distilling {
     /// until somebody retries the job.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] where distilling is off or no model is named.
+    /// [`ServiceError::Invalid`] where distilling is off or its model cannot be asked.
     pub async fn distil_now(&self, project: Option<&Project>, limit: usize) -> Result<Queued, ServiceError> {
         let settings = self.needs_model()?;
         let due = self.due(&settings, project, Duration::ZERO, limit).await?;
-        let given_up = self.given_up().await?;
-        let tasks = due.iter().map(|session| Task::Session(session.id.clone()));
-        let (given_up, tasks): (Vec<Task>, Vec<Task>) = tasks.partition(|task| given_up.contains(task));
+        let tasks: Vec<Task> = due.sessions.into_iter().map(|session| Task::Session(session.id)).collect();
         self.hasten(&tasks).await?;
-        let queued = Queued { queued: tasks.len(), given_up: given_up.len() };
+        let queued = Queued { queued: tasks.len(), given_up: due.given_up };
         self.owe(tasks).await?;
         self.jobs.queue(JobKind::Distil).unblock();
         Ok(queued)
     }
 
-    /// The sessions that are due, as far as that is known without their texts.
-    pub(crate) async fn due(
+    /// The sessions that are due, as far as that is known without their texts. Those whose job was given up take no place.
+    pub(super) async fn due(
         &self,
         settings: &DistilSettings,
         project: Option<&Project>,
         idle: Duration,
         limit: usize,
-    ) -> Result<Vec<PastSession>, ServiceError> {
+    ) -> Result<Due, ServiceError> {
         let over = self.base.now().checked_sub(idle).unwrap_or_default();
-        let (mut due, mut offset) = (Vec::new(), 0);
+        let given_up = self.given_up().await?.into_iter();
+        let given_up: BTreeSet<SessionId> = given_up.filter_map(Task::session).collect();
+        let (mut due, mut offset) = (Due::default(), 0);
         loop {
             let page = self.base.store.past_sessions().latest(project, offset, PAGE).await?;
             let whole = page.len() < PAGE;
@@ -97,9 +108,17 @@ impl Distilling {
                     && session.ended_at <= over
                     && !is_done(session)
             };
-            due.extend(page.into_iter().filter(is_due));
-            if whole || due.len() >= limit {
-                due.truncate(limit);
+            for session in page.into_iter().filter(is_due) {
+                if due.sessions.len() >= limit {
+                    return Ok(due);
+                }
+                if given_up.contains(&session.id) {
+                    due.given_up += 1;
+                } else {
+                    due.sessions.push(session);
+                }
+            }
+            if whole {
                 return Ok(due);
             }
         }

@@ -107,7 +107,7 @@ impl Distilling {
             if distil::holds_secret(&session, &exchanges) {
                 return Err(DistilState::Secret);
             }
-            Ok(bounded(&session, exchanges, tokens))
+            bounded(&session, exchanges, tokens).ok_or(DistilState::TooLong)
         };
         on_a_thread("preparing the question about a session", prepare).await
     }
@@ -127,8 +127,8 @@ impl Distilling {
     }
 }
 
-/// The question within its bound.
-fn bounded(session: &PastSession, exchanges: Vec<FullExchange>, tokens: u64) -> About {
+/// The question within its bound; `None` if the least of it is too long.
+fn bounded(session: &PastSession, exchanges: Vec<FullExchange>, tokens: u64) -> Option<About> {
     let prepared = Prepared::within(tokens, |bytes| {
         let excerpts = distil::excerpts(&exchanges, bytes);
         Prepared {
@@ -137,10 +137,10 @@ fn bounded(session: &PastSession, exchanges: Vec<FullExchange>, tokens: u64) -> 
             schema: distil::schema(&excerpts),
             shown: excerpts.iter().map(|excerpt| excerpt.id).collect(),
         }
-    });
+    })?;
     let is_shown = |full: &FullExchange| prepared.shown.contains(&full.exchange.id);
     let shown = exchanges.into_iter().filter(is_shown).collect();
-    (prepared, shown)
+    Some((prepared, shown))
 }
 
 async fn keep(write: &mut Write<'_>, told: &Told) -> Result<(), ServiceError> {

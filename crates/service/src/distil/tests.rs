@@ -104,7 +104,7 @@ fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
         );
         let settings = DistilSettings { min_prompts: 1, ..DistilSettings::default() };
         let due = service.distilling.due(&settings, None, Duration::ZERO, 9).await.unwrap();
-        assert_eq!(due, [], "it was distilled");
+        assert_eq!(due.sessions, [], "it was distilled");
         let [second, first, all] = &candidates[..] else { panic!("{candidates:?}") };
 
         let accepted = service.distilling.accept_candidate(&caller(), &first.id).await.unwrap();

@@ -21,8 +21,9 @@ use cerebro_models::provider::ProviderError;
 
 /// How often a model may correct an answer that does not fit.
 const REPAIRS_MAX: usize = 1;
-/// Most requests of one question: the first, one more if its answer was cut off, and corrections.
-pub(crate) const REQUESTS_MAX: u64 = 2 + REPAIRS_MAX as u64;
+/// Most requests of one question: the first, one more if the model takes no temperature, one more if its answer was cut
+/// off, and corrections.
+pub(crate) const REQUESTS_MAX: u64 = 3 + REPAIRS_MAX as u64;
 
 /// Opens the model of the settings, for questions about memories.
 pub(crate) fn open(settings: &InferenceSettings) -> Result<Llm, Blocked> {
@@ -47,6 +48,8 @@ pub(crate) struct Payer<'a> {
     model: String,
     /// Each with the budget of its day.
     accounts: Vec<(Account, Budget)>,
+    /// Most tokens of one request without its answer.
+    tokens_max: u64,
     /// What its questions have cost so far.
     spent: Mutex<Spent>,
 }
@@ -55,13 +58,14 @@ impl<'a> Payer<'a> {
     /// For questions about how memories relate, with the budget of metered providers.
     pub(crate) fn of_relations(spending: Spending<'a>, llm: &Llm, paid: Budget) -> Self {
         let accounts = llm.is_metered().then_some((Account::Metered, paid)).into_iter().collect();
-        Self { spending, model: llm.name(), accounts, spent: Mutex::default() }
+        Self { spending, model: llm.name(), accounts, tokens_max: u64::MAX, spent: Mutex::default() }
     }
 
     /// For distilling, which also has a budget of its own, whether the provider is metered or not.
     pub(crate) fn of_distilling(spending: Spending<'a>, llm: &Llm, settings: &DistilSettings) -> Self {
         let mut payer = Self::of_relations(spending, llm, settings.paid_budget());
         payer.accounts.push((Account::Distilling, settings.budget()));
+        payer.tokens_max = settings.question_tokens();
         payer
     }
 
@@ -132,8 +136,9 @@ impl<'a> Payer<'a> {
     }
 }
 
-/// Asks a question. If the answer is cut off, which happens to models that reason first, asks once more with room for a
-/// longer one; if it does not fit, asks for a correction.
+/// Asks a question. Asks once more if the model does not take the form of the request; with room for a longer answer if that
+/// was cut off, which happens to models that reason first; and for a correction if it does not fit and the bound of a question
+/// has room for that. Each request is charged.
 ///
 /// # Errors
 /// The provider's, a spent budget, or a failing store. An answer that does not fit, even after its correction, is a
@@ -155,12 +160,17 @@ pub(crate) async fn ask<T>(
         let wanted = llm.answer_tokens();
         let (charges, answer_tokens) = payer.open(tokens, wanted).await?;
         let reply = llm.ask(&Ask { instructions, turns: turns.clone(), schema, answer_tokens }).await;
-        let cost = reply.as_ref().ok().map(|reply| match reply.tokens {
-            0 => tokens + tokens_of(&reply.text),
-            counted => counted,
-        });
+        let cost = match &reply {
+            Ok(reply) if reply.tokens == 0 => Some(tokens + tokens_of(&reply.text)),
+            Ok(reply) => Some(reply.tokens),
+            Err(ProviderError::Reformed { .. }) => Some(0),
+            Err(_) => None,
+        };
         payer.pay(charges, tokens, cost).await;
-        let reply = reply?;
+        let reply = match reply {
+            Err(ProviderError::Reformed { .. }) => continue,
+            reply => reply?,
+        };
         let is_empty = reply.text.trim().is_empty();
         match json_in(&reply.text).and_then(|answer| read(&answer)) {
             Ok(fitting) => return Ok(fitting),
@@ -184,11 +194,26 @@ pub(crate) async fn ask<T>(
             Err(misfit) if repairs >= REPAIRS_MAX => return Err(refused(misfit.to_string())),
             Err(misfit) => {
                 let again = format!("{misfit}. Answer once more, with JSON of that schema and nothing else.");
-                turns.extend([&reply.text, &again].map(|turn| redact_text(turn).value));
+                let again = redact_text(&again).value;
+                // The answer may be longer than it was allowed to be.
+                let room = payer.tokens_max.saturating_sub(tokens + tokens_of(&again));
+                let Some(answer) = quoted(&reply.text, room.min(u64::from(answer_tokens))) else {
+                    return Err(refused(misfit.to_string()));
+                };
+                turns.extend([answer, again]);
                 repairs += 1;
             }
         }
     }
+}
+
+/// The head and the tail of an answer within so many tokens; `None` if these are too few to show any of it.
+fn quoted(answer: &str, tokens: u64) -> Option<RedactedText> {
+    /// Fewer show nothing but that much was left out.
+    const LEAST: u64 = 100;
+    let answer = redact_text(answer).value;
+    let bytes = usize::try_from(tokens.saturating_mul(3)).unwrap_or(usize::MAX);
+    (tokens >= LEAST || answer.len() <= bytes).then(|| answer.clipped(bytes))
 }
 
 #[cfg(test)]
@@ -197,6 +222,16 @@ mod tests {
     use crate::use_cases::with_service;
     use cerebro_core::domain::Timestamp;
     use cerebro_models::llm::{self, Dialect};
+
+    #[test]
+    fn an_answer_is_quoted_within_its_room() {
+        let long = "lorem ipsum ".repeat(18_000);
+        for room in [100, 2_000] {
+            assert!(quoted(&long, room).is_some_and(|quoted| tokens_of(&quoted) <= room), "{room}");
+        }
+        assert!(quoted(&long, 99).is_none());
+        assert!(quoted("{}", 1).is_some_and(|quoted| quoted.as_str() == "{}"));
+    }
 
     #[test]
     fn jobs_are_taken_while_some_question_fits_the_budget() {

@@ -19,6 +19,8 @@ use queue::Queue;
 pub enum WorkerState {
     /// There is no model: jobs wait.
     Off,
+    /// It has not looked since the settings turned it on.
+    Starting,
     /// A person paused it.
     Paused,
     /// Nothing to do.
@@ -43,6 +45,7 @@ impl WorkerState {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Off => "off",
+            Self::Starting => "starting",
             Self::Paused => "paused",
             Self::Idle => "idle",
             Self::Working => "working",

@@ -19,6 +19,8 @@ pub(crate) struct Record {
     pub(crate) fault: Option<String>,
     /// Attempts that failed.
     pub(crate) failures: u64,
+    /// Why the last of them failed, if the provider has not answered since.
+    pub(crate) failure: Option<String>,
     /// Jobs that were done.
     pub(crate) done: u64,
     /// Times from cause to end, of the latest jobs; at most [`LAGS_MAX`].

@@ -261,7 +261,7 @@ impl Context {
     /// Notes a useful answer of the provider.
     pub(crate) fn answered(&mut self) {
         self.breaker.succeed();
-        self.queue().record(|record| record.fault = None);
+        self.queue().record(|record| (record.fault, record.failure) = (None, None));
     }
 
     /// Ends a job.
@@ -282,7 +282,10 @@ impl Context {
     }
 
     async fn failed(&self, job: &Job, again: Option<Timestamp>, reason: &str) -> Result<(), ServiceError> {
-        self.queue().record(|record| record.failures += 1);
+        self.queue().record(|record| {
+            record.failures += 1;
+            record.failure = Some(reason.to_owned());
+        });
         let (kind, dead) = (self.kind.as_str(), again.is_none());
         tracing::debug!(kind, subject = %job.subject, attempts = job.attempts, dead, reason, "a job failed");
         Ok(self.base.store.jobs().fail(&self.owner, job, again, reason).await?)
@@ -368,7 +371,7 @@ impl<H: JobHandler> Loop<H> {
             return Ok(self.block(blocked));
         }
         if let Some(wait) = self.cx.breaker.wait(self.cx.begun.elapsed()) {
-            let words = "the provider does not answer; it is asked again soon".to_owned();
+            let words = "the provider failed; it is asked again soon".to_owned();
             self.cx.set(WorkerState::Waiting(words));
             return Ok(wait);
         }

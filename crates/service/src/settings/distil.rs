@@ -1,15 +1,22 @@
 //! `[distil]` in the settings: whether past sessions are distilled, by which model, and what that may cost.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU64, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 
 use cerebro_core::pace::Budget;
 use cerebro_core::text;
-use cerebro_models::{llm, provider::ProviderError};
+use cerebro_models::{
+    llm::{self, ANSWER_TOKENS_MAX},
+    provider::ProviderError,
+};
 
 /// The table of the model in the configuration.
 pub(crate) const MODEL_TABLE: &str = "distil.model";
+
+/// The bounds of `tokens_per_session`.
+const QUESTION_TOKENS_MIN: u64 = 2_000;
+const QUESTION_TOKENS_MAX: u64 = 200_000;
 
 /// Who accepts what was distilled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -34,7 +41,7 @@ pub struct DistilSettings {
     pub idle: Duration,
     /// `min_prompts = 3`: sessions with fewer prompts are not distilled.
     pub min_prompts: u32,
-    /// `tokens_per_session = 40000`: most tokens of one question, 2,000 to 200,000.
+    /// `tokens_per_session = 40000`: most tokens of one question, 2,000 to 200,000; fewer if a day has no room for so many.
     pub tokens_per_session: u64,
     /// `tokens_per_day = 200000`: most tokens of a day, with any provider; 0 is no bound.
     pub tokens_per_day: u64,
@@ -75,9 +82,17 @@ impl DistilSettings {
         Budget::of_settings(self.model.tokens_per_day, self.model.requests_per_day)
     }
 
-    /// Most tokens of one question.
+    /// Most tokens of one question. A day in which nothing was spent has room for it and a short answer.
     pub(crate) fn question_tokens(&self) -> u64 {
-        self.tokens_per_session.clamp(2_000, 200_000)
+        let of_days = [self.budget(), self.paid_budget()].into_iter().filter_map(|budget| budget.tokens);
+        let of_day = of_days.min().map_or(u64::MAX, NonZeroU64::get);
+        let wanted = self.tokens_per_session.clamp(QUESTION_TOKENS_MIN, QUESTION_TOKENS_MAX);
+        wanted.min(of_day.saturating_sub(ANSWER_TOKENS_MAX.into()))
+    }
+
+    /// Whether a day has room for any question.
+    pub(crate) fn has_room(&self) -> bool {
+        self.question_tokens() >= QUESTION_TOKENS_MIN
     }
 }
 
