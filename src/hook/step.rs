@@ -8,6 +8,7 @@ use cerebro_core::domain::Timestamp;
 use cerebro_core::text::hex;
 use cerebro_ledger::{Ending, Step};
 use cerebro_service::work::reported::{self, COMMAND_BYTES_MAX, FILES_MAX, PROMPT_BYTES_MAX, Ran, cut};
+use cerebro_transcript::facts;
 use cerebro_transcript::report::{self, Report, Result as CallResult, name};
 use cerebro_transcript::turn::{Action, Call, Outcome, Todo};
 use serde_json::Value;
@@ -270,7 +271,7 @@ fn ran(call: &Call, line: &str, agent: Agent, input: &Value) -> Step {
     // Both also report a command that is still running. Its ending is not known yet.
     let goes_on = match agent {
         Agent::Codex => output.contains("Process running with session ID"),
-        Agent::ClaudeCode => !response["backgroundTaskId"].is_null() || reported::goes_on(&output),
+        Agent::ClaudeCode => !response["backgroundTaskId"].is_null() || facts::goes_on(&output),
         _ => false,
     };
     let ending = if input["is_interrupt"] == true || response["interrupted"] == true {

@@ -161,11 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_not_unique_is_bound_to_its_session() {
+    fn an_id_of_codex_that_is_not_unique_is_bound_to_its_session() {
         let bound_by = |session: &str, parent: Option<&str>, origin: Option<&str>, id: &str, words: &str| {
             let parent =
                 parent.map(|id| Parent { kind: ParentKind::Fork, session: Some(id.to_owned()), turn: None });
-            let session = Session { id: session.to_owned(), parent, ..Session::default() };
+            let session =
+                Session { agent: Agent::Codex, id: session.to_owned(), parent, ..Session::default() };
             let prompt = Some(Prompt { text: words.to_owned(), ..Prompt::default() });
             let mut exchanges = [Exchange { prompt, ..exchange(0, id, id) }];
             bind(&session, origin, &mut exchanges);
