@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     CLAIM_CHARS_MAX, CLAIMS_MAX, QUOTE_CHARS, TITLE_CHARS_MAX,
-    alike::{has_words, is_worded_by, literals, names, tells_of},
+    alike::{has_words, is_worded_by, literals, may_name, tells_of},
     ask::{last_runs, said, succeeded, users_words},
     orders::{gives_orders, is_command, speaks_for_user},
 };
@@ -70,8 +70,8 @@ named! {
         /// It is about the user's will, and does not tell what the user said; or it is a decision, and no quote is the
         /// user's or the agent's.
         NotTheUser = "not_the_user",
-        /// It says that something works, and no quote is of a command that it names and that succeeded; or it names one
-        /// that is not known to have succeeded.
+        /// It says that something works, and no quote is of a command that succeeded and that it may be about; or it names
+        /// one that is not known to have succeeded.
         NoSuccess = "no_success",
         /// A command, path or address in it occurs in no exchange that it cites; for an insight, a number or a name in
         /// no memory.
@@ -247,7 +247,7 @@ fn founded(
 ) -> Result<(), Reason> {
     let of = |evidence: &Citation| exchanges.iter().find(|full| full.exchange.id == evidence.exchange);
     let worked = |evidence: &Citation| {
-        let is_it = |line: &str| is_of_command(&evidence.quote, line) && names(claim, line);
+        let is_it = |line: &str| is_of_command(&evidence.quote, line) && may_name(claim, line);
         of(evidence).is_some_and(|full| succeeded(full).any(is_it))
     };
     let cited: Vec<&FullExchange> = evidence.iter().filter_map(of).collect();
