@@ -119,7 +119,8 @@ fn the_scroll_bar_of_a_session_covers_no_letter() {
     home.import(&[session]).success();
     for (columns, rows) in [SMALL, WIDE] {
         let mut screens = Screens::open(&home, columns, rows);
-        screens.press("3<enter>");
+        screens.press("3");
+        screens.press("<enter>");
         let shown = screens.text();
         let barred = shown.lines().filter_map(|line| line.trim_end().strip_suffix(['┃', '│']));
         let texts: Vec<&str> = barred.filter(|line| line.contains("xxx")).collect();

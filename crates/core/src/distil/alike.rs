@@ -221,10 +221,7 @@ mod tests {
         ] {
             assert!(may_name(naming, line), "{naming}");
         }
-        for other in [
-            "`evil.sh` repairs the build.",
-            "There are `stores` and `test -p s`.",
-        ] {
+        for other in ["`evil.sh` repairs the build.", "There are `stores` and `test -p s`."] {
             assert!(!may_name(other, line), "{other}");
         }
         assert!(may_name("`make` builds it.", "make") && !may_name("They make sure of `it`.", "make"));
