@@ -179,7 +179,7 @@ async fn a_model_that_takes_no_temperature_gets_none_in_later_requests() {
     let server = Provider::start(vec![Scene::refusing("temperature"), Scene::completion("{}")]);
     let llm = open(&server);
     let error = ask(&llm).await.unwrap_err();
-    assert!(matches!(error, ProviderError::Reformed { .. }), "{error:?}");
+    assert!(matches!(error, ProviderError::FormRefused { .. }), "{error:?}");
     assert_eq!(server.requests().len(), 1, "the caller asks again, and pays for that");
     ask(&llm).await.unwrap();
     let [first, second] = server.requests().try_into().unwrap();

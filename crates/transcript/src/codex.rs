@@ -74,14 +74,14 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
         | "ghost_snapshot"
         | "inter_agent_communication"
         | "inter_agent_communication_metadata" => {}
-        _ if record.payload.is_none() => return bare(assembler, &record.kind, payload, at),
+        _ if record.payload.is_none() => return without_envelope(assembler, &record.kind, payload, at),
         _ => return Line::unknown(record.kind),
     }
     Line::Known
 }
 
 /// A record without an envelope: an item, the head of the session, or a mark that has no content.
-fn bare<'a>(
+fn without_envelope<'a>(
     assembler: &mut Assembler,
     kind: &Text<'_>,
     record: &'a str,

@@ -108,7 +108,7 @@ impl Llm {
     ///
     /// # Errors
     /// [`ProviderError`], according to the provider's answer. A model that takes no temperature refuses the first request of
-    /// a process: [`ProviderError::Reformed`]. The later ones have none.
+    /// a process: [`ProviderError::FormRefused`]. The later ones have none.
     pub async fn ask(&self, ask: &Ask<'_>) -> Result<Reply, ProviderError> {
         let mut request = self.dialect.request(&self.model, ask);
         if self.has_own_temperature.load(Ordering::Relaxed) {
@@ -121,7 +121,7 @@ impl Llm {
                 None => {}
                 Some(TEMPERATURE) if request.leave_temperature() => {
                     self.has_own_temperature.store(true, Ordering::Relaxed);
-                    return Err(ProviderError::Reformed { provider: self.name() });
+                    return Err(ProviderError::FormRefused { provider: self.name() });
                 }
                 Some(parameter) => {
                     let words = self.connection.words(&reply.body, &ask.turns);

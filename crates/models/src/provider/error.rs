@@ -33,7 +33,7 @@ pub enum ProviderError {
     },
     /// The model does not take the form of the request and answered nothing. The next request has another form.
     #[error("{provider} takes no request of that form; the next one has another")]
-    Reformed {
+    FormRefused {
         /// `provider/model`.
         provider: String,
     },

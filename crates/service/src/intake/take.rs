@@ -31,7 +31,7 @@ use cerebro_transcript::{Agent, Batch, Counts, READER_VERSION};
 
 /// Exchanges of one transaction.
 pub(super) const BATCH_EXCHANGES: usize = 80;
-/// Those of one while somebody calls: a save waits for it, and each takes a sixth of a millisecond.
+/// Those of one while somebody calls: a save waits for it.
 pub(super) const SHORT_BATCH_EXCHANGES: usize = 8;
 /// Longest file that is read from its beginning again when a hook names it; a scan reads longer ones. Reading takes a second for
 /// each 100 MB, and hooks may name a file every second.

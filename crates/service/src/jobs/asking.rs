@@ -163,12 +163,12 @@ pub(crate) async fn ask<T>(
         let cost = match &reply {
             Ok(reply) if reply.tokens == 0 => Some(tokens + tokens_of(&reply.text)),
             Ok(reply) => Some(reply.tokens),
-            Err(ProviderError::Reformed { .. }) => Some(0),
+            Err(ProviderError::FormRefused { .. }) => Some(0),
             Err(_) => None,
         };
         payer.pay(charges, tokens, cost).await;
         let reply = match reply {
-            Err(ProviderError::Reformed { .. }) => continue,
+            Err(ProviderError::FormRefused { .. }) => continue,
             reply => reply?,
         };
         let is_empty = reply.text.trim().is_empty();
