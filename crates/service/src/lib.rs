@@ -382,6 +382,7 @@ impl Service {
     /// When the engine could not flush. What was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
         let (store, tasks) = (Arc::clone(&self.base.store), self.base.tasks.clone());
+        let journal = Arc::clone(&self.journal.held);
         // First, because an import adds to the journal, which would not be under its last seal.
         tasks.stop();
         self.journal.stop().await;
@@ -402,6 +403,7 @@ impl Service {
         drop(self);
         // Calls that were cancelled still hold a handle for the moment it takes them to unwind.
         let ended = tasks.ended(CLOSE_WAIT).await;
+        journal.leave_missed().await;
         match (ended, Arc::try_unwrap(store)) {
             (_, Ok(store)) => return Ok(store.close().await?),
             (Err(running), _) => tracing::warn!(running, "not all had ended when the store had to close"),

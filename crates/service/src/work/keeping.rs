@@ -127,7 +127,7 @@ impl Journal {
         self.with_keys(move |keyring| keyring.pruned(now)).await
     }
 
-    /// Seals what this process wrote, and leaves gaps that were not recorded yet to the next process.
+    /// Records the gaps that can be recorded, and seals what this process wrote.
     pub(crate) async fn stop(&self) {
         if self.held.retention.is_none() {
             return;
@@ -135,7 +135,6 @@ impl Journal {
         let journal = self.clone();
         let last = self.base.tasks.spawn("sealing the journal", async move {
             journal.record_missed().await;
-            journal.leave_missed().await;
             let has_any = *lock(&journal.held.unsealed) != Unsealed::default();
             if has_any {
                 journal.seal_all().await;

@@ -17,7 +17,7 @@ use cerebro_core::domain::Timestamp;
 use cerebro_ledger::Step;
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, JournalReport, Target, append::is_refusal, draft::lease_end};
+use super::{Actor, Held, JournalReport, Target, append::is_refusal, draft::lease_end};
 use crate::{Journal, ServiceError, lock};
 
 /// How long a caller waits for the journal.
@@ -223,11 +223,14 @@ impl Journal {
             }
         }
     }
+}
 
-    /// Leaves what is not recorded yet to the next process.
-    pub(super) async fn leave_missed(&self) {
-        let missed = std::mem::take(&mut lock(&self.held.slow).missed);
-        let path = self.held.missed_file.clone();
+impl Held {
+    /// Leaves what is not recorded yet to the next process. Called when no task of this process runs any more: a task may
+    /// still read the file, or give back what it could not record.
+    pub(crate) async fn leave_missed(&self) {
+        let missed = std::mem::take(&mut lock(&self.slow).missed);
+        let path = self.missed_file.clone();
         let write = move || {
             let mut lines = missed.into_iter();
             lines.try_for_each(|(place, missed)| add_line(&path, &Line { place, missed }))
@@ -248,6 +251,14 @@ pub(crate) fn note_missed(
 ) -> io::Result<()> {
     let place = MissedIn { owner: super::LOCAL_OWNER.to_owned(), holder: session.to_string(), work: None };
     add_line(&folder.join(MISSED_FILE), &Line { place, missed: Missed::at(at, count) })
+}
+
+/// How many events of a local session are missing by the file.
+#[cfg(test)]
+pub(super) fn left(folder: &Path, session: &str) -> io::Result<u64> {
+    let text = fs::read_to_string(folder.join(MISSED_FILE))?;
+    let lines = text.lines().map(serde_json::from_str::<Line>).collect::<Result<Vec<_>, _>>()?;
+    Ok(lines.iter().filter(|line| line.place.holder == session).map(|line| line.missed.count).sum())
 }
 
 fn add_line(path: &Path, line: &Line) -> io::Result<()> {

@@ -177,6 +177,20 @@ fn what_could_not_be_written_is_recorded_as_a_gap_also_by_the_next_process() {
 }
 
 #[test]
+fn what_is_missing_is_left_to_the_next_process_also_by_one_that_ends_at_once() {
+    run(async |folder| {
+        for missed in 1..=12_u64 {
+            let service = open_with(folder, Timestamp::now, keeping_all()).await;
+            // The task that keeps the journal has just begun, and may read the file while the process ends.
+            service.base.store.drain().await;
+            service.journal.append(&actor("s1"), Target::Session, vec![prompt("a")]).await.unwrap_err();
+            service.close().await.unwrap();
+            assert_eq!(slow::left(folder, "s1").unwrap(), missed);
+        }
+    });
+}
+
+#[test]
 fn work_is_found_by_its_key_in_the_project_that_its_own_was_merged_into() {
     run(async |folder| {
         let service = open_with(folder, Timestamp::now, keeping_all()).await;
