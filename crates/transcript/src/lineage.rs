@@ -76,9 +76,9 @@ pub struct Lineage {
     pub copies: Vec<u32>,
 }
 
-/// Looks for what a session copied. Only its beginning can be a copy: after the first exchange of its own,
-/// none is. A parent that is not known leaves everything in place; one that is a copy itself has its own
-/// parent's exchanges before its own.
+/// Looks for what a session copied. After the exchange in which it goes on differently, nothing is a copy. An exchange that no
+/// other session has is kept, and says nothing of those behind it: it may be one that was forgotten there. A parent that is not
+/// known leaves everything in place; one that is a copy itself has its own parent's exchanges before its own.
 ///
 /// `known` names the other sessions that have an exchange which begins with the first native id, and whether it ends with the
 /// second one, too. An original comes before its copies ([`is_original`]): of two that have as much in common with the session,
@@ -91,10 +91,10 @@ pub fn of(
     let has_recorded_parent = session.parent.as_ref().is_some_and(|parent| parent.session.is_some());
     let mut lineage = Lineage { parent: session.parent.clone(), copies: Vec::new() };
     for exchange in exchanges {
-        let Some(first) = exchange.first_id.as_deref() else { break };
+        let Some(first) = exchange.first_id.as_deref() else { continue };
         let owners = known(first, exchange.last_id.as_deref().unwrap_or(first));
         let owner = owners.iter().find(|(_, is_whole)| *is_whole).or(owners.first());
-        let Some((owner, is_whole)) = owner else { break };
+        let Some((owner, is_whole)) = owner else { continue };
         let fresh = || Parent { kind: ParentKind::Fork, session: None, turn: None };
         let parent = lineage.parent.get_or_insert_with(fresh);
         if !has_recorded_parent {
@@ -158,6 +158,22 @@ mod tests {
         let parent = lineage.parent.expect("a parent");
         assert_eq!((parent.kind, parent.session.as_deref()), (ParentKind::Fork, Some("parent")));
         assert_eq!(parent.turn.as_deref(), Some("p2"));
+    }
+
+    #[test]
+    fn copies_behind_an_exchange_that_the_parent_lost_are_copies() {
+        let fork = Session { id: "fork".into(), ..Session::default() };
+        let nameless = Exchange { seq: 2, ..Exchange::default() };
+        let exchanges = [
+            exchange(0, "p1", "a1"),
+            exchange(1, "forgotten", "f1"),
+            nameless,
+            exchange(3, "p2", "a2"),
+            exchange(4, "own", "o1"),
+        ];
+        let lineage = of(&fork, &exchanges, &known);
+        assert_eq!(lineage.copies, [0, 3]);
+        assert_eq!(lineage.parent.and_then(|parent| parent.turn).as_deref(), Some("a2"));
     }
 
     #[test]
