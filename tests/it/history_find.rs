@@ -246,6 +246,9 @@ fn an_empty_answer_says_what_to_try() {
     assert!(said(&["heron"]).contains("--all-projects"));
     assert!(said(&["kittiwake", "--all-projects"]).contains("--all`"));
     assert!(!said(&["petrel"]).contains("--all-projects"));
+    fs::write(home.work().join("plain.rs"), "fn plain() {}\n").unwrap();
+    let never = home.run(&["history", "blame", "plain.rs:1"]);
+    assert!(never.code() == 0 && !never.stderr.contains("these changed the file"), "{never:?}");
 }
 
 #[test]
@@ -278,6 +281,11 @@ fn a_list_that_may_have_been_cut_says_so() {
             assert_eq!(said.contains("see `--limit`"), count == 1, "{args:?}: {said}");
         }
     }
+    (3..=51).fold(Claude::new("s-2", &home.work()), turn).turn("Thanks", "Yes.").write(&home);
+    home.take_in();
+    let longest = home.run(&["history", "files", "auk.rs", "--limit", "50"]);
+    assert_eq!(longest.stdout.lines().count(), 50, "{longest:?}");
+    assert!(longest.stderr.contains("at most 50 are shown"), "{longest:?}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub struct ManyArgs {
 }
 
 const PLANNED: &[Column<PlannedSession>] = &[
-    ("session", Layout::Fixed, |session| shown(&session.session)),
+    ("session", Layout::Id, |session| shown(&session.session)),
     ("began", Layout::Moment, |session| shown(&session.started_at)),
     ("project", Layout::Fixed, |session| shown(&session.project)),
     ("exchanges", Layout::Count, |session| shown(&session.exchanges)),
@@ -281,4 +281,27 @@ where
         context.output.outcome(one.id.raw(), one.outcome.raw(), &detail)?;
     }
     refused.map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::screen::tests::screen;
+
+    #[test]
+    fn planned_sessions_are_a_table_on_a_small_terminal() {
+        let session = |id: &str| PlannedSession {
+            session: id.into(),
+            agent: "codex".into(),
+            project: "acme/app".into(),
+            started_at: "2026-11-20T10:00:00Z".into(),
+            exchanges: 12,
+            title: None,
+            tokens: Some(12_345),
+            sent: true,
+        };
+        let ids = ["4f0c2b1e-8a57-4d31-9b0e-5c1f6a7d8e90", "7a9d0c3f-8a57-4d31-9b0e-5c1f6a7d8e90"];
+        let drawn = Table::of(PLANNED, &ids.map(session)).drawn(&screen(80));
+        assert!(drawn.contains("│ 4f0c2b1 ┆ 2026-11-20"), "{drawn}");
+    }
 }

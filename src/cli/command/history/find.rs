@@ -175,15 +175,16 @@ const FILES: &[Column<Fact>] = &[
     ("asked", Layout::Flexible, |fact| shown(&fact.title)),
 ];
 
+/// Of a command, a few characters say nothing. So where they have no room in a table, each row is a list.
 const COMMANDS: &[Column<Fact>] = &[
     ("last run", Layout::Moment, |fact| shown(&fact.at)),
     ("succeeded", Layout::Count, |fact| shown(&fact.succeeded)),
     ("failed", Layout::Count, |fact| shown(&fact.failed)),
     ("session", Layout::Id, |fact| shown(&fact.session)),
-    ("command", Layout::Flexible, |fact| shown(&fact.what)),
+    ("command", Layout::Fixed, |fact| shown(&fact.what)),
 ];
 
-/// Of an error and its fix, a few characters say nothing. So where they have no room in a table, each row is a list.
+/// As for commands, an error and its fix are never cut.
 const ERRORS: &[Column<Fact>] = &[
     ("at", Layout::Moment, |fact| shown(&fact.at)),
     ("id", Layout::Id, |fact| shown(&fact.id)),
@@ -261,10 +262,11 @@ fn nothing_found(args: &SearchArgs, is_hidden: bool) -> &'static str {
     }
 }
 
-/// Says that there may be more than a list shows, if it is as long as its limit.
-fn print_limit(context: &CommandContext, shown: usize, limit: usize) {
+/// Says that there may be more than a list shows, if it is as long as its limit, which is `most` at the highest.
+fn print_limit(context: &CommandContext, shown: usize, limit: usize, most: usize) {
     if shown >= limit {
-        context.output.note("there may be more; see `--limit`");
+        let why = if limit < most { "see `--limit`".to_owned() } else { format!("at most {most} are shown") };
+        context.output.note(&format!("there may be more; {why}"));
     }
 }
 
@@ -399,7 +401,7 @@ async fn list(context: &CommandContext, project: Option<String>, limit: usize) -
         None => "no past sessions yet; `cerebro history import` imports them, after asking",
     };
     context.output.table(&Table::of(SESSIONS, &sessions), nothing)?;
-    print_limit(context, sessions.len(), limit);
+    print_limit(context, sessions.len(), limit, SESSIONS_MAX);
     context.output.notes(&suggestions);
     Ok(())
 }
@@ -417,7 +419,7 @@ async fn print_facts(
     context.output.json(answer.raw())?;
     let nothing = if answer.unrecorded { UNRECORDED } else { nothing };
     context.output.table(&Table::of(columns, &answer.facts), nothing)?;
-    print_limit(context, answer.facts.len(), scope.limit());
+    print_limit(context, answer.facts.len(), scope.limit(), LIMIT_MAX);
     Ok(())
 }
 
@@ -462,16 +464,16 @@ pub async fn blame(context: &CommandContext, args: BlameArgs) -> Result<()> {
     }
     let written = line.map(|number| text_of(path, number)).transpose()?;
     let request = args.scope.request(of::HistoryFacts).with("about", "file").with("query", file);
-    let request = request.with("line", written.clone());
+    let request = request.with("line", written);
     let answer = args.scope.facts(context, request).await?;
     context.output.json(answer.raw())?;
-    if written.is_some() && answer.line_found == Some(false) {
+    if answer.line_found == Some(false) && !answer.facts.is_empty() {
         context.output.note("no past session wrote that line; these changed the file");
     }
     context.output.table(&Table::of(FILES, &answer.facts), "no past session changed it")?;
     // One session wrote a line.
     if answer.line_found != Some(true) {
-        print_limit(context, answer.facts.len(), args.scope.limit());
+        print_limit(context, answer.facts.len(), args.scope.limit(), LIMIT_MAX);
     }
     Ok(())
 }
@@ -540,7 +542,7 @@ mod tests {
     use crate::cli::screen::tests::screen;
 
     #[test]
-    fn sessions_paths_errors_and_fixes_can_be_read_on_terminals() {
+    fn sessions_paths_commands_errors_and_fixes_can_be_read_on_terminals() {
         let file = "crates/service/src/intake/settings.rs";
         let error = "error[E0502]: cannot borrow `self.settings` as mutable because it is also borrowed";
         let command = "cargo clippy --workspace --all-targets";
@@ -561,6 +563,7 @@ mod tests {
             };
             for (shown, wanted) in [
                 (words(FILES, file), &[file, "Mend it"][..]),
+                (words(COMMANDS, command), &[command]),
                 (words(ERRORS, error), &[error, command, file]),
             ] {
                 let begins = sessions.iter().map(|session| &session[..7]);
