@@ -93,8 +93,11 @@ fn a_fork_keeps_only_what_is_its_own() {
 fn a_fork_that_is_read_again_keeps_no_copy_behind_an_exchange_that_was_forgotten() {
     let home = Home::new();
     let original = Claude::new("s-1", &home.work());
-    let original =
-        original.turn("One", "First.").turn("Two of the emu", "Second.").turn("Three", "Third.").turn("Four", "");
+    let original = original
+        .turn("One", "First.")
+        .turn("Two of the emu", "Second.")
+        .turn("Three", "Third.")
+        .turn("Four", "");
     original.write(&home);
     let fork = original.forked("s-2").turn("Five", "In the fork only.");
     fork.write(&home);
