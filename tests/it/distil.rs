@@ -17,7 +17,7 @@ fn exchange(seq: u32) -> String {
 pub fn config(llm: &Provider, enabled: bool, more: &str) -> String {
     format!(
         "[distil]\nenabled = {enabled}\nidle = \"0\"\nmin_prompts = 2\n{more}\n[distil.model]\nprovider = \"openai\"\n\
-         model = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"2s\"\n[embeddings]\nprovider = \"none\"\n",
+         model = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"10s\"\n[embeddings]\nprovider = \"none\"\n",
         llm.address()
     )
 }
@@ -106,7 +106,7 @@ fn status_says_at_once_that_distilling_is_on() {
     std::fs::write(home.data().join("config.toml"), config(&llm, true, "")).unwrap();
     assert_ne!(status(&home)["state"], "off");
     // By itself, the worker would look again after a minute.
-    wait_within(Duration::from_secs(20), "the worker to look", || {
+    wait_within(Duration::from_secs(45), "the worker to look", || {
         (status(&home)["state"] == "idle").then_some(())
     });
     home.end();

@@ -12,7 +12,7 @@ const INSIGHT: &str = "Kestrel closes what is quiet for 30 seconds, and src/net/
 
 fn config(llm: &Provider) -> String {
     format!(
-        "{AGENTS_MAY_PURGE}[relations]\nprovider = \"openai\"\nmodel = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"2s\"\n\
+        "{AGENTS_MAY_PURGE}[relations]\nprovider = \"openai\"\nmodel = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"10s\"\n\
          [embeddings]\nprovider = \"none\"\n",
         llm.address()
     )

@@ -83,7 +83,7 @@ fn deleted_memories_are_no_neighbours_and_a_purge_removes_the_edges() {
 
 fn with_model(embedder: &FaultyProvider, llm: &Provider) -> Home {
     let relations = format!(
-        "[relations]\nprovider = \"openai\"\nmodel = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"2s\"\n",
+        "[relations]\nprovider = \"openai\"\nmodel = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"10s\"\n",
         llm.address()
     );
     Home::with_config(&format!("{}{relations}", embedder.config("")))

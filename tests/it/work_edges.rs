@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::hooks::report;
-use crate::support::{Home, Repository, Value, finish, json};
+use crate::support::{Home, Repository, Value, finish, json, wait_for};
 use crate::work_hooks::{HINT, context_at_start, works};
 
 const AGENT: &str = "gemini-cli";
@@ -181,7 +181,7 @@ fn a_prompt_brings_a_killed_daemon_back_and_not_one_that_was_stopped() {
     report(&home, AGENT, "AfterTool", "g", ran("make", "Output: (empty)\nProcess Group PGID: 7"));
     assert_eq!(home.daemons(), Vec::<u32>::new(), "a call of a tool starts none");
     report(&home, AGENT, "BeforeAgent", "g", json!({ "prompt": "Go on" }));
-    assert_eq!(home.daemons().len(), 1);
+    wait_for("the daemon", || (home.daemons().len() == 1).then_some(()));
 }
 
 fn work_of(home: &Home, session: &str) -> String {

@@ -23,9 +23,10 @@ pub struct Surreal {
 }
 
 impl Surreal {
-    /// A server on an empty folder and a free port.
+    /// A server on an empty folder and a free port. Nothing else listens on its address or connects from there, so the port
+    /// stays free until the server listens, and while it is killed.
     pub fn start() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let free = TcpListener::bind("127.0.0.3:0").unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
         let folder = tempfile::Builder::new().prefix("cerebro-it-surreal-").tempdir().unwrap();
