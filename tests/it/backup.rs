@@ -283,8 +283,8 @@ fn an_overdue_backup_is_made_by_the_daemon() {
     let first = wait_for("the overdue backup", || whole().pop());
     home.run(&["backup", "verify", dir.join(&first).to_str().unwrap()]).success();
     for n in 0..3 {
-        agent.save(&format!("More {n}"), &format!("Another text {n}."));
         let known = whole();
+        agent.save(&format!("More {n}"), &format!("Another text {n}."));
         wait_for("the next backup", || whole().iter().any(|name| !known.contains(name)).then_some(()));
     }
     wait_for("the rotation", || (whole().len() <= 2).then_some(()));

@@ -209,7 +209,7 @@ fn a_stale_socket_is_no_obstacle() {
 
 #[test]
 fn an_idle_daemon_leaves_and_comes_back_when_called() {
-    let home = Home::with_config("idle_exit = \"1s\"\n");
+    let home = Home::with_config("idle_exit = \"3s\"\n");
     let mut agent = home.agent();
     agent.ok("mem_session_start", json!({"id": "long one"}));
     let id = agent.save("Before the idle time", "Kept.");

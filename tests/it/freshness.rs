@@ -56,7 +56,10 @@ fn a_hit_reports_changes_of_the_code_that_it_names() {
     assert_eq!(agent.get(&id)["stale"], Value::Null, "another function changed");
     write(repository.path(), "src/line.rs", CODE.replace("text.len()", "text.chars().count()"));
     wait_for_mark(&mut agent, "counted bytes", &id, Some("changed src/line.rs:parse_line"));
-    let found = agent.ok("mem_search", json!({"query": "counted bytes"}));
+    let found = wait_for("the mark of the hit", || {
+        let found = agent.ok("mem_search", json!({"query": "counted bytes"}));
+        found.list("hits")[0]["stale"].is_string().then_some(found)
+    });
     found.assert_in_both(&["changed src/line.rs:parse_line"]);
     agent.get(&id).assert_in_both(&["changed"]);
 
@@ -131,13 +134,11 @@ fn contexts_and_commands_mark_what_is_stale_in_the_callers_folder() {
         agent.ok("mem_context", json!({})).text.contains(mark).then_some(())
     });
     let here = |words: &[&str]| finish(home.command().current_dir(repository.path()).args(words));
-    let context = here(&["context"]);
-    assert!(context.stdout.contains(mark), "{context:?}");
-    let found = here(&["search", "bytes counted"]);
-    assert!(
-        found.stderr.contains(&format!("{id} is stale here: changed src/line.rs:parse_line")),
-        "{found:?}"
-    );
+    wait_for("the mark in a command's context", || here(&["context"]).stdout.contains(mark).then_some(()));
+    let marked = format!("{id} is stale here: changed src/line.rs:parse_line");
+    wait_for("the mark of a command's hit", || {
+        here(&["search", "bytes counted"]).stderr.contains(&marked).then_some(())
+    });
     let whole = here(&["get", &id]);
     assert!(whole.stdout.contains("stale\tchanged src/line.rs:parse_line"), "{whole:?}");
     assert!(whole.stdout.contains("code\tchanged src/line.rs:parse_line"), "{whole:?}");
