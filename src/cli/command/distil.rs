@@ -90,12 +90,13 @@ const PLANNED: &[Column<PlannedSession>] = &[
     ("title", Layout::Flexible, |session| shown(&session.title)),
 ];
 
+/// A person decides on the text. So where it has no room in a table, each row is a list.
 const CANDIDATES: &[Column<Candidate>] = &[
     ("id", Layout::Fixed, |one| shown(&one.id)),
     ("claim", Layout::Fixed, |one| shown(&one.claim)),
     ("project", Layout::Fixed, |one| shown(&one.project)),
     ("title", Layout::Flexible, |one| shown(&one.title)),
-    ("text", Layout::Flexible, |one| shown(&one.text)),
+    ("text", Layout::Fixed, |one| shown(&one.text)),
 ];
 
 pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<()> {
@@ -303,5 +304,22 @@ mod tests {
         let ids = ["4f0c2b1e-8a57-4d31-9b0e-5c1f6a7d8e90", "7a9d0c3f-8a57-4d31-9b0e-5c1f6a7d8e90"];
         let drawn = Table::of(PLANNED, &ids.map(session)).drawn(&screen(80));
         assert!(drawn.contains("│ 4f0c2b1 ┆ 2026-11-20"), "{drawn}");
+    }
+
+    #[test]
+    fn the_text_of_a_candidate_is_whole() {
+        let text = "The tests of the store are run by `make test-store`, which needs a database server.";
+        let candidate: Candidate = serde_json::from_value(json!({
+            "id": "qeb4hxwd7jkq6", "claim": "works", "title": "Tests of the store", "text": text,
+            "evidence": [], "state": "waiting", "session": "s-1", "agent": "codex", "project": "acme/app",
+            "model": "m", "generation": "g", "corroborated": false, "at": "2026-11-20T10:00:00Z",
+        }))
+        .unwrap();
+        let table = Table::of(CANDIDATES, &[candidate]);
+        for width in [80, 200] {
+            let drawn = table.drawn(&screen(width));
+            let words = drawn.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(text), "{width}: {drawn}");
+        }
     }
 }
