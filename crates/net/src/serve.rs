@@ -124,7 +124,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_old_connection_ends_between_two_answers() {
-        let (mut client, _stop, _serving) = connect(Limits { age: SHORT, ..PATIENT }).await;
+        // The question has to come before that.
+        let (mut client, _stop, _serving) = connect(Limits { age: Duration::from_secs(2), ..PATIENT }).await;
         let mut all = Vec::new();
         let asks = async {
             client.write_all(ASK).await.unwrap();
