@@ -93,6 +93,11 @@ fn without_the_setting_no_request_is_made() {
     let plan = home.json(&["distil", "run", "--dry-run"]);
     assert!(plan["tokens"].as_u64().unwrap() > 0 && plan["sessions"][0]["session"] == "s-1", "{plan}");
     assert_eq!(status(&home)["state"], "off");
+    let next = home.run(&["distil", "status"]).stderr;
+    assert!(next.contains("`cerebro distil --help`"), "{next}");
+    let help = home.run(&["distil", "--help"]).success();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("`enabled = true` under `[distil]`"), "{help}");
     assert_eq!(home.json(&["stats"])["worker"]["distil"], Value::Null);
     home.end();
     assert_eq!(llm.requests().len(), 0);

@@ -19,7 +19,7 @@ pub enum DistilCommand {
     Show(OneArgs),
     /// Accept candidates, which become memories, or arrangements of handbooks
     Accept(ManyArgs),
-    /// Reject candidates, which are not proposed again, or arrangements
+    /// Reject candidates, which their sessions do not propose again, or arrangements
     Reject(ManyArgs),
     Arrange(handbook::ArrangeArgs),
     /// Undo an accepted arrangement of a handbook
@@ -140,7 +140,11 @@ async fn status(context: &CommandContext) -> Result<()> {
         ("claims and changes that did not pass the check", counts(&answer.dropped)),
         ("tokens today", spent(answer.tokens_today, answer.tokens_per_day)),
         ("requests today", spent(answer.requests_today, answer.requests_per_day)),
-    ])
+    ])?;
+    if answer.state.raw() == "off" {
+        context.output.note("`cerebro distil --help` says how to turn distilling on");
+    }
+    Ok(())
 }
 
 /// An answer about a project; if it is empty and nothing is known of the project, with projects that may have been meant.

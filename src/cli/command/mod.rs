@@ -134,7 +134,8 @@ pub enum Command {
     /// Let a chat model propose memories from past sessions, and decide
     ///
     /// Each claim is checked against the session that it cites. A claim that passes waits until you accept or reject
-    /// it. It is off unless `[distil]` in config.toml turns it on and names a model. docs/distil.md says what is sent.
+    /// it. Distilling is off until config.toml says `enabled = true` under `[distil]`, and names a `provider` and a
+    /// `model` under `[distil.model]`. docs/distil.md says what is sent.
     #[command(subcommand)]
     Distil(distil::DistilCommand),
     Ingest(documents::IngestArgs),
