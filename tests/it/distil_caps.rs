@@ -85,6 +85,15 @@ fn a_correction_stays_within_the_bound_of_a_question() {
 }
 
 #[test]
+fn a_session_whose_correction_fits_no_day_does_not_wait_for_every_next_one() {
+    let llm = Provider::start(vec![Scene::completion("no JSON")]);
+    let home = furnished(&llm, "requests_per_day = 1\n");
+    home.json(&["distil", "run"]);
+    wait_for("the end of it", || (status(&home)["given_up"] == 1).then_some(()));
+    assert_eq!(llm.requests().len(), 1);
+}
+
+#[test]
 fn a_cap_of_tokens_holds_before_the_first_request() {
     let llm = Provider::start(vec![answer(&honest())]);
     let home = furnished(&llm, "tokens_per_day = 3999\n");

@@ -141,8 +141,8 @@ impl<'a> Payer<'a> {
 /// has room for that. Each request is charged.
 ///
 /// # Errors
-/// The provider's, a spent budget, or a failing store. An answer that does not fit, even after its correction, is a
-/// refusal.
+/// The provider's, a spent budget, or a failing store. An answer that does not fit is a refusal: after its correction, or if no
+/// day has room for one.
 pub(crate) async fn ask<T>(
     llm: &Llm,
     question: Question<'_>,
@@ -158,7 +158,16 @@ pub(crate) async fn ask<T>(
         let said: u64 = turns.iter().map(|turn| tokens_of(turn)).sum();
         let tokens = said + tokens_of(instructions) + tokens_of(&schema.to_string());
         let wanted = llm.answer_tokens();
-        let (charges, answer_tokens) = payer.open(tokens, wanted).await?;
+        let (charges, answer_tokens) = match payer.open(tokens, wanted).await {
+            // On another day it would come to the same end.
+            Err(JobError::Spent)
+                if repairs > 0 && payer.room(iter::repeat(payer.spent()), tokens, wanted).is_none() =>
+            {
+                let reason = "the answer does not fit, and no day has room for its correction";
+                return Err(refused(reason.to_owned()));
+            }
+            opened => opened?,
+        };
         let reply = llm.ask(&Ask { instructions, turns: turns.clone(), schema, answer_tokens }).await;
         let cost = match &reply {
             Ok(reply) if reply.tokens == 0 => Some(tokens + tokens_of(&reply.text)),
