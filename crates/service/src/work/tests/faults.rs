@@ -20,7 +20,7 @@ fn a_clock_that_goes_back_changes_nothing_and_holds_nobody_up() {
         let id = shown(&service, "s1").await.0.id;
         assert!(service.journal.hold(&actor("s1"), &id, false).await.unwrap().held);
         let first = service.journal.head().await.unwrap();
-        let wedged = service.base.store.pause().await;
+        let wedged = wedge(&service).await;
         assert!(append(&service, "s1", vec![prompt("during")]).await.degraded);
         drop(wedged);
         until("what nobody waited for", async || shown(&service, "s1").await.0.seq == 5).await;

@@ -84,7 +84,7 @@ fn nobody_waits_long_to_begin_fork_hold_or_announce() {
     run(async |folder| {
         let service = open_with(folder, TestClock::<13>::now, keeping_all()).await;
         let (me, id) = (actor("s1"), begin(&service, "before").await.id);
-        let wedged = service.base.store.pause().await;
+        let wedged = wedge(&service).await;
         let begun = Instant::now();
         let hold = service.journal.hold(&me, &id, false).await;
         assert!(matches!(hold, Err(ServiceError::JournalBusy)), "{hold:?}");

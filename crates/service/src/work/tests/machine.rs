@@ -264,17 +264,9 @@ impl Journal {
         let folder = self.folder.path();
         self.service = Some(self.runtime.block_on(Box::pin(async {
             end(service).await;
-            open_patient(folder).await
+            open_with(folder, clock, keeping_all()).await
         })));
     }
-}
-
-/// Opens the store. On a busy machine a call may take longer than an agent would wait for it: what is tested here is what
-/// the calls do.
-async fn open_patient(folder: &Path) -> Service {
-    let service = open_with(folder, clock, keeping_all()).await;
-    lock(&service.journal.held.slow).wait = Duration::from_secs(60);
-    service
 }
 
 async fn backed_up(service: Service, folder: &Path) {
@@ -305,7 +297,7 @@ impl StateMachineTest for Journal {
         MINUTE.store(0, Ordering::SeqCst);
         let runtime = use_cases::runtime();
         let folder = tempfile::tempdir().unwrap();
-        let service = runtime.block_on(Box::pin(open_patient(folder.path())));
+        let service = runtime.block_on(Box::pin(open_with(folder.path(), clock, keeping_all())));
         Self { runtime, folder, service: Some(service), pieces: Vec::new(), projects: 0 }
     }
 

@@ -118,8 +118,10 @@ fn what_means_the_same_is_found_and_what_was_forgotten_has_no_vector() {
         ];
         service.history.commit(batch("s1", exchanges)).await.unwrap();
         counted(&service, 2).await;
-        assert_eq!(found(&service, "freight").await, [id("s1", 1)]);
-        assert_eq!(found(&service, "bird").await, [id("s1", 0)]);
+        // On a busy machine, the model may answer too late for the first search.
+        for (query, seq) in [("freight", 1), ("bird", 0)] {
+            until(query, async || found(&service, query).await == [id("s1", seq)]).await;
+        }
 
         // Its text changes, and its vector with it.
         let exchanges = vec![exchange(0, "The bolt fell off the wire", "I put it back")];
