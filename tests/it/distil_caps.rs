@@ -85,7 +85,7 @@ fn a_correction_stays_within_the_bound_of_a_question() {
 }
 
 #[test]
-fn a_session_whose_correction_fits_no_day_does_not_wait_for_every_next_one() {
+fn a_session_whose_correction_fits_no_day_is_given_up() {
     let llm = Provider::start(vec![Scene::completion("no JSON")]);
     let home = furnished(&llm, "requests_per_day = 1\n");
     home.json(&["distil", "run"]);

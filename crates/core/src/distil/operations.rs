@@ -32,7 +32,7 @@ pub struct Item {
     pub sessions: BTreeSet<SessionId>,
     /// The exchanges that it rests on.
     pub evidence: BTreeSet<ExchangeId>,
-    /// When the last of those sessions began.
+    /// When the last session began that said so, also before a revision.
     pub last_session_at: Timestamp,
 }
 
