@@ -14,6 +14,14 @@ async fn hint_of(service: &Service) -> String {
     resumed.map(|resumed| resumed.text).unwrap_or_default()
 }
 
+/// Opens the journal. The task that keeps it has sealed what it found: only then it reads what is missing.
+async fn open_kept(folder: &Path) -> Service {
+    note_missed(folder, &SessionId::parse("s0").unwrap(), Timestamp::now(), 1).unwrap();
+    let service = open_with(folder, Timestamp::now, keeping_all()).await;
+    until("its first seal", async || service.journal.report().missed == 1).await;
+    service
+}
+
 #[test]
 fn a_hint_ends_with_a_head_that_verifies_though_nobody_asked_for_one() {
     run(async |folder| {
@@ -45,7 +53,7 @@ fn a_hint_ends_with_a_head_that_verifies_though_nobody_asked_for_one() {
 fn only_what_verifies_since_the_last_seal_is_sealed_and_what_was_changed_under_it_is_found() {
     run(async |folder| {
         let me = actor("s1");
-        let service = open_with(folder, Timestamp::now, keeping_all()).await;
+        let service = open_kept(folder).await;
         let (one, other) = (begin(&service, "one").await.id, begin(&service, "another").await.id);
         let size = service.journal.head().await.unwrap().size;
         for id in [one, other] {
@@ -75,10 +83,7 @@ fn only_what_verifies_since_the_last_seal_is_sealed_and_what_was_changed_under_i
 #[test]
 fn a_piece_of_work_is_sealed_once_while_events_go_on() {
     run(async |folder| {
-        note_missed(folder, &SessionId::parse("s0").unwrap(), Timestamp::now(), 1).unwrap();
-        let service = open_with(folder, Timestamp::now, keeping_all()).await;
-        // The task that keeps the journal seals when it begins, before it reads what is missing.
-        until("its first seal", async || service.journal.report().missed == 1).await;
+        let service = open_kept(folder).await;
         append(&service, "s1", vec![prompt("Do it all")]).await;
         let size = service.journal.head().await.unwrap().size;
         append(&service, "s1", vec![prompt("And more")]).await;
