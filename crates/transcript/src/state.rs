@@ -11,7 +11,7 @@ use crate::turn::{Agent, Exchange, Session};
 
 /// Raised whenever other exchanges are stored for the same bytes: because a reader gives others, or because of how they are
 /// written. A state of another version is not continued: the source is read from its beginning.
-pub const READER_VERSION: u32 = 11;
+pub const READER_VERSION: u32 = 12;
 
 /// Where the next reading starts, and what it must know. It contains no text of turns; the names of the session and of tools
 /// are its only text.

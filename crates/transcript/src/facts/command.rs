@@ -45,7 +45,7 @@ const SHOWING: [&str; 14] = [
     "redis-cli", "sqlite3", "systemctl",
 ];
 /// Commands that only prepare others, or only say something.
-const PREPARING: [&str; 4] = ["cd", "echo", "export", "source"];
+const PREPARING: [&str; 5] = ["cd", "echo", "export", "set", "source"];
 /// Of a longer command, only the beginning tells it from others.
 const LINE_BYTES_MAX: usize = 240;
 

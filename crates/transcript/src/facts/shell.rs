@@ -9,9 +9,11 @@ pub(super) struct Part<'a> {
     pub(super) text: &'a str,
     /// Whether such a text was left out.
     pub(super) is_cut: bool,
-    /// Whether a filter or an alternative follows it (`| tail`, `|| true`), which may give the exit status.
+    /// Whether a filter or an alternative follows it (`| tail`, `|| true`), which may give the exit status, or nothing waits
+    /// for its end (`&`).
     pub(super) is_filtered: bool,
-    /// Whether another chain of commands follows its own, and gives the exit status. A chain is joined by `&&`.
+    /// Whether another chain of commands follows its own, and gives the exit status. A chain is joined by `&&`, and by
+    /// anything behind `set -e`.
     pub(super) is_followed: bool,
 }
 
@@ -24,6 +26,7 @@ pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
     }
     scanner.end_command(text.len(), text.len());
     let Scanner { mut parts, chain, .. } = scanner;
+    let chain = parts.iter().position(|part| part.text.starts_with("set -e")).unwrap_or(chain).min(chain);
     for part in &mut parts[..chain] {
         part.is_followed = true;
     }
@@ -85,19 +88,37 @@ impl Scanner<'_> {
                 self.end_command(at, at + 2);
                 return at + 2;
             }
+            (b'&', None) if !self.is_in_redirection(at) => {
+                self.hide_chain();
+                self.end_chain(at);
+            }
             (b';', None) => self.end_chain(at),
             (b'|', None) => {
+                let is_alternative = rest.starts_with(b"||");
+                let is_behind_group = self.to.is_some_and(|to| self.text.as_bytes()[to] == b')');
+                // An alternative is run if any command of the chain failed; a filter of a group filters all of it.
+                if is_alternative || is_behind_group {
+                    self.hide_chain();
+                }
                 self.to.get_or_insert(at);
                 self.is_filtered = true;
-                if rest.starts_with(b"||") {
-                    // It is run if any command of the chain failed.
-                    self.parts[self.chain..].iter_mut().for_each(|part| part.is_filtered = true);
-                    return at + 2;
-                }
+                return at + 1 + usize::from(is_alternative);
             }
             _ => {}
         }
         at + 1
+    }
+
+    /// Whether the `&` at a place belongs to another mark: `2>&1`, `&>`, `|&`.
+    fn is_in_redirection(&self, at: usize) -> bool {
+        self.text[..at].ends_with(['<', '>', '|']) || self.text[at..].starts_with("&>")
+    }
+
+    /// The exit status says nothing of the commands of the chain at hand.
+    fn hide_chain(&mut self) {
+        self.is_filtered = true;
+        let from = if self.is_new_chain { self.parts.len() } else { self.chain };
+        self.parts[from..].iter_mut().for_each(|part| part.is_filtered = true);
     }
 
     fn begins_word(&self, at: usize) -> bool {
@@ -203,6 +224,7 @@ mod tests {
             ("a|tail && b", &["a |", "b"]),
             ("a 2>&1 | tail || true", &["a |"]),
             ("a && b || c && d", &["a |", "b |", "d"]),
+            ("a; b || c", &["a ;", "b |"]),
             ("a;", &["a"]),
             ("gh api x --jq '.[] | .id; .n || 0' && b", &["gh api x --jq '.[] | .id; .n || 0'", "b"]),
             (r#"sqlite3 db "a; \" b; c" | head"#, &[r#"sqlite3 db "a; \" b; c" |"#]),
@@ -211,7 +233,12 @@ mod tests {
             ("x $(a | b; c) && d", &["x $(a | b; c)", "d"]),
             (r#"x "$(a "b; c" | d)" && e"#, &[r#"x "$(a "b; c" | d)""#, "e"]),
             ("x `a; b` && c", &["x `a; b`", "c"]),
-            ("(cd x && a) 2>&1 | tail", &["cd x", "a |"]),
+            ("(a && b) 2>&1 | tail", &["a |", "b |"]),
+            ("(a && b) && c | tail", &["a", "b", "c |"]),
+            ("a &", &["a |"]),
+            ("a && b > log 2>&1 & c", &["a | ;", "b > log | ;", "c"]),
+            ("a &> log && b |& tail", &["a &> log", "b |"]),
+            ("x\nset -eu\na\nb; c | tail", &["x ;", "set -eu", "a", "b", "c |"]),
             ("diff <(a; b) c && d", &["diff <(a; b) c", "d"]),
             ("grep x <<< \"a; b\" && c", &["grep x <<< \"a; b\"", "c"]),
             ("x $((1<<2)) && y", &["x $((1<<2))", "y"]),
@@ -250,8 +277,8 @@ mod tests {
 
     #[test]
     fn any_text_has_an_end() {
-        const MARKS: [&str; 16] =
-            ["a", "é", " ", "\n", "'", "\"", "`", "\\", "$(", "(", ")", "&&", "|", ";", "#", "<<a"];
+        const MARKS: [&str; 17] =
+            ["a", "é", " ", "\n", "'", "\"", "`", "\\", "$(", "(", ")", "&&", "&", "|", ";", "#", "<<a"];
         for n in 0..MARKS.len().pow(4) {
             let mark = |place: u32| MARKS[n / MARKS.len().pow(place) % MARKS.len()];
             let text: String = (0..4).map(mark).collect();
