@@ -214,9 +214,10 @@ impl Intake {
     async fn compared(&self, batch: &Batch, whole: Option<&Found>) -> Result<Copying, Trouble> {
         let mut copying = Copying::default();
         let session = &batch.session;
-        let first = batch.exchanges.first().and_then(|first| first.first_id.as_deref());
-        let (Ok(own_id), Some(first)) = (SessionId::parse(&session.id), first) else { return Ok(copying) };
-        if self.history.owners(&[first]).await?.is_empty() {
+        let Ok(own_id) = SessionId::parse(&session.id) else { return Ok(copying) };
+        // The first ones may have been forgotten in the original.
+        let firsts: Vec<&str> = batch.exchanges.iter().filter_map(|one| one.first_id.as_deref()).collect();
+        if self.history.owners(&firsts).await?.is_empty() {
             return Ok(copying);
         }
         let outline = match whole.cloned() {
