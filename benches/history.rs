@@ -37,18 +37,18 @@ const FILES: usize = 10_000;
 const TAIL_BYTES: usize = 100_000;
 /// How many tails are read, one after another; the median counts.
 const TAILS: usize = 9;
-/// Calls of each kind that are timed during imports, so that the p99 is not the worst one.
-const CALLS: usize = 300;
 /// Calls of each kind that warm a daemon up, and most that are timed before each import.
 const CALLS_BEFORE: usize = 60;
 /// How many calls of each kind there are between looks whether the import is still under way.
 const CALLS_BETWEEN_LOOKS: usize = 10;
 /// Most imports beside which calls with a pause are timed.
 const HOMES_MAX: usize = 20;
-/// The pauses before these calls, and the names of what is measured with each.
-const PACES: [(Duration, [&str; 3]); 2] = [
+/// The pauses before these calls; how many of each kind are timed, so that the p99 is not the worst one; and the names of what
+/// is measured with each.
+const PACES: [(Duration, usize, [&str; 3]); 2] = [
     (
         Duration::ZERO,
+        900,
         [
             "p99 of saves during the import",
             "p99 of searches during the import",
@@ -57,6 +57,7 @@ const PACES: [(Duration, [&str; 3]); 2] = [
     ),
     (
         Duration::from_millis(50),
+        300,
         [
             "p99 of saves during the import, calls 50 ms apart",
             "p99 of searches during the import, calls 50 ms apart",
@@ -451,8 +452,8 @@ fn pace(
     Ok(times)
 }
 
-/// The times of as many calls before imports of the data as while these are under way: in as many homes as it takes.
-fn beside_imports(data: &Path, pause: Duration) -> Result<[Times; 2]> {
+/// The times of as many calls of each kind before imports of the data as while these are under way: in as many homes as it takes.
+fn beside_imports(data: &Path, pause: Duration, calls: usize) -> Result<[Times; 2]> {
     let mut all: [Times; 2] = Default::default();
     for _ in 0..HOMES_MAX {
         let home = Home::new()?;
@@ -461,7 +462,7 @@ fn beside_imports(data: &Path, pause: Duration) -> Result<[Times; 2]> {
         enable(&home)?;
         let operator = Operator::connect(home.path())?;
         pace(&mut client, Duration::ZERO, CALLS_BEFORE, || Ok(true))?;
-        let [missing_before, missing] = [0, 1].map(|part| CALLS - all[part][0].len());
+        let [missing_before, missing] = [0, 1].map(|part| calls - all[part][0].len());
         let share = if pause.is_zero() { missing_before } else { missing_before.min(CALLS_BEFORE) };
         let before = pace(&mut client, pause, share, || Ok(true))?;
         import(&operator)?;
@@ -469,7 +470,7 @@ fn beside_imports(data: &Path, pause: Duration) -> Result<[Times; 2]> {
         for (all, more) in all.iter_mut().flatten().zip(before.into_iter().chain(during)) {
             all.extend(more);
         }
-        if all.iter().all(|times| times[0].len() >= CALLS) {
+        if all.iter().all(|times| times[0].len() >= calls) {
             break;
         }
     }
@@ -479,8 +480,8 @@ fn beside_imports(data: &Path, pause: Duration) -> Result<[Times; 2]> {
 
 fn meanwhile(data: &Path) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for (pause, names) in PACES {
-        let [before, during] = beside_imports(data, pause)?;
+    for (pause, calls, names) in PACES {
+        let [before, during] = beside_imports(data, pause, calls)?;
         for (name, (before, during)) in names.into_iter().zip(before.iter().zip(&during)) {
             let (before, measured) = (percentile(before, 99.0), percentile(during, 99.0));
             rows.push(Row {
