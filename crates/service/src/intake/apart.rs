@@ -96,7 +96,7 @@ impl Intake {
     }
 
     /// Those of some native ids whose exchange was forgotten.
-    async fn forgotten_among(&self, ids: &[&str]) -> Result<Vec<String>, ServiceError> {
+    pub(super) async fn forgotten_among(&self, ids: &[&str]) -> Result<Vec<String>, ServiceError> {
         let tombstone = |id: &str| HistoryTombstone::of_turn(&native_digest(id));
         let asked: Vec<HistoryTombstone> = ids.iter().map(|id| tombstone(id)).collect();
         let buried = self.base.store.history().tombstones_among(&asked).await?;

@@ -209,15 +209,27 @@ impl Intake {
         Ok(is_undecided)
     }
 
+    /// Whether the first exchange that nobody had forgotten is stored. A session that has nothing in common with another one at
+    /// its beginning is no copy, and is not compared.
+    async fn has_relatives(&self, batch: &Batch) -> Result<bool, ServiceError> {
+        for first in batch.exchanges.iter().filter_map(|exchange| exchange.first_id.as_deref()) {
+            if !self.history.owners(&[first]).await?.is_empty() {
+                return Ok(true);
+            }
+            if self.forgotten_among(&[first]).await?.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
     /// Compares a session with those that have some of its turns. Its copies are removed from them, because this one has the
     /// originals and is committed next.
     async fn compared(&self, batch: &Batch, whole: Option<&Found>) -> Result<Copying, Trouble> {
         let mut copying = Copying::default();
         let session = &batch.session;
         let Ok(own_id) = SessionId::parse(&session.id) else { return Ok(copying) };
-        // The first ones may have been forgotten in the original.
-        let firsts: Vec<&str> = batch.exchanges.iter().filter_map(|one| one.first_id.as_deref()).collect();
-        if self.history.owners(&firsts).await?.is_empty() {
+        if !self.has_relatives(batch).await? {
             return Ok(copying);
         }
         let outline = match whole.cloned() {
