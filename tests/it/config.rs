@@ -5,9 +5,6 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Home, finish, json};
 
-/// Less than a client waits for a daemon that starts, or a daemon for its database: ten seconds.
-const AT_ONCE: Duration = Duration::from_secs(8);
-
 #[test]
 fn a_setting_that_cannot_be_read_is_named() {
     for (config, word) in [
@@ -32,7 +29,7 @@ fn a_broken_configuration_is_reported_at_once_and_not_retryable() {
     let begun = Instant::now();
     let asked = agent.send("mem_stats", json!({}));
     let reply = agent.reply(asked);
-    assert!(begun.elapsed() < AT_ONCE, "reported after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(3), "reported after {:?}", begun.elapsed());
     assert!(reply.is_error, "{reply:?}");
     reply.assert_in_both(&["config.toml", "line 2", "idel_exit"]);
     assert_eq!(reply["retryable"], json!(false), "{reply:?}");
@@ -48,7 +45,7 @@ fn a_database_without_its_password_is_reported_at_once() {
     let home = Home::with_config("[remote]\nurl = \"ws://127.0.0.1:9\"\n");
     let begun = Instant::now();
     let refused = home.run(&["list"]);
-    assert!(begun.elapsed() < AT_ONCE, "reported after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(3), "reported after {:?}", begun.elapsed());
     assert_eq!(refused.code(), 1, "{refused:?}");
     assert!(refused.stderr.contains("CEREBRO_DB_PASSWORD"), "{refused:?}");
 }

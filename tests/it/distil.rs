@@ -111,7 +111,7 @@ fn status_says_at_once_that_distilling_is_on() {
     std::fs::write(home.data().join("config.toml"), config(&llm, true, "")).unwrap();
     assert_ne!(status(&home)["state"], "off");
     // By itself, the worker would look again after a minute.
-    wait_within(Duration::from_secs(45), "the worker to look", || {
+    wait_within(Duration::from_secs(20), "the worker to look", || {
         (status(&home)["state"] == "idle").then_some(())
     });
     home.end();

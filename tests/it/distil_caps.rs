@@ -131,7 +131,8 @@ fn what_is_due_is_queued_while_another_job_waits() {
     };
     session("s-1", "Tidy up");
     home.json(&["distil", "run"]);
-    wait_for("the first request", || (llm.requests().len() == 1).then_some(()));
+    // The daemon may have asked by itself before.
+    wait_for("the first request", || (!llm.requests().is_empty()).then_some(()));
     session("s-2", "Mend it");
     // The next daemon looks for sessions at once. The first job waits for its next attempt meanwhile.
     home.end();

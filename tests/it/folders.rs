@@ -1,11 +1,14 @@
-//! Folders that do not answer hold up those who work in them, and nobody else: a daemon that waits with them never answers.
+//! Folders that do not answer hold up those who work in them, and nobody else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use crate::support::{Agent, Home, Repository, finish, json, wait_for};
 
+/// How long an answer may take while others work in a folder that hangs. A daemon that waits with them never answers.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// More than the daemon has threads to serve with.
 const CROWD: usize = 6;
 
@@ -31,7 +34,7 @@ fn begin(agent: &mut Agent) -> u64 {
 fn assert_served(agent: &mut Agent, n: usize) {
     let call =
         agent.send("mem_save", json!({"title": format!("Meanwhile {n}"), "content": format!("Number {n}.")}));
-    let result = agent.answer(call).unwrap_or_else(|e| panic!("{e:?}"));
+    let result = agent.answer_within(call, PATIENCE).unwrap_or_else(|e| panic!("{e:?}"));
     assert_ne!(result["isError"], true, "{result}");
 }
 
@@ -47,7 +50,7 @@ fn agents_in_a_folder_that_hangs_do_not_hold_up_the_others() {
         assert_served(&mut other, n);
     }
     for (agent, id) in trapped.iter_mut().zip(greeted) {
-        agent.answer(id).unwrap_or_else(|e| panic!("{e:?}"));
+        agent.answer_within(id, PATIENCE).unwrap_or_else(|e| panic!("{e:?}"));
         let project = agent.ok("mem_context", json!({})).str("project").to_owned();
         assert!(project.starts_with("trap-"), "{project}");
     }
@@ -68,7 +71,7 @@ fn sessions_in_a_folder_that_hangs_do_not_hold_up_the_others() {
         assert_served(&mut other, n);
     }
     for id in started {
-        let result = caller.answer(id).unwrap_or_else(|e| panic!("{e:?}"));
+        let result = caller.answer_within(id, PATIENCE).unwrap_or_else(|e| panic!("{e:?}"));
         assert_ne!(result["isError"], true, "{result}");
     }
 }
@@ -82,7 +85,7 @@ fn a_pipe_for_a_configuration_is_not_read() {
     pipe(&repository.path().join(".git/config"));
     let mut agent = home.pump().cwd(repository.path()).silent();
     let id = begin(&mut agent);
-    agent.answer(id).unwrap_or_else(|e| panic!("{e:?}"));
+    agent.answer_within(id, PATIENCE).unwrap_or_else(|e| panic!("{e:?}"));
     let project = agent.ok("mem_context", json!({})).str("project").to_owned();
     assert!(project.starts_with("my-tool-"), "{project}");
 }
@@ -107,7 +110,7 @@ fn assert_all_served(home: &Home, agent: &mut Agent) {
         assert_served(&mut other, n);
     }
     for id in asked {
-        let result = agent.answer(id).unwrap_or_else(|e| panic!("{e:?}"));
+        let result = agent.answer_within(id, PATIENCE).unwrap_or_else(|e| panic!("{e:?}"));
         assert_eq!(result["structuredContent"]["hits"][0]["title"], "Lines", "{result}");
     }
 }
@@ -132,7 +135,7 @@ fn a_folder_with_very_many_entries_is_never_listed() {
     }
     let mut late = home.pump().cwd(repository.path()).silent();
     let greeted = begin(&mut late);
-    late.answer(greeted).unwrap_or_else(|e| panic!("{e:?}"));
+    late.answer_within(greeted, PATIENCE).unwrap_or_else(|e| panic!("{e:?}"));
     assert_all_served(&home, &mut agent);
     assert_all_served(&home, &mut late);
     assert_eq!(late.get(&id)["anchors"][0]["verdict"], "fresh");

@@ -114,7 +114,7 @@ fn answers_are_bounded() {
     let begun = std::time::Instant::now();
     let endless = home.run(&["sql", "--timeout", "1", "FOR $i IN 0..1000000000 { LET $x = $i * 2 }"]);
     assert!(endless.code() == 1 && endless.stderr.contains("longer than 1 s"), "{endless:?}");
-    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     assert_eq!(home.json(&["stats"])["memories"]["live"], 3);
 
     let many = "RETURN 1;".repeat(101);

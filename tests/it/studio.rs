@@ -262,7 +262,6 @@ fn one_endpoint_is_open_at_a_time_and_another_command_closes_it() {
 fn the_daemon_leaves_with_visitors_and_releases_the_store() {
     let home = Home::new();
     home.agent().save("Alpha", "First.");
-    let mut took: Vec<Duration> = Vec::new();
     for _ in 0..2 {
         let mut studio = Studio::open(&home, &[]);
         let visitor = tokio::runtime::Builder::new_multi_thread()
@@ -277,7 +276,7 @@ fn the_daemon_leaves_with_visitors_and_releases_the_store() {
         });
         let begun = std::time::Instant::now();
         home.run(&["daemon", "stop"]).success();
-        took.push(begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         assert_eq!(studio.process.ended(), 1);
         assert!(!home.data().join("studio.json").exists());
         // The next daemon opens the store at once.
@@ -289,8 +288,6 @@ fn the_daemon_leaves_with_visitors_and_releases_the_store() {
         drop(inside);
         visitor.shutdown_background();
     }
-    // It may be slow once, on a busy machine.
-    assert!(took.iter().any(|took| *took < Duration::from_secs(10)), "{took:?}");
     let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();
     assert!(!log.contains("did not close cleanly") && !log.contains("/LOCK"), "{log}");
 }

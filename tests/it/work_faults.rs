@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cerebro_core::redact::redact_text;
 use cerebro_ledger::{ChainedEvent, Entry, Mac, State, fold::fold_all};
@@ -291,6 +291,7 @@ fn a_full_disk_holds_up_no_hook_and_the_journal_recovers() {
         }
     }
     for n in 0..FULL {
+        let begun = Instant::now();
         report(
             &home,
             "codex",
@@ -298,6 +299,7 @@ fn a_full_disk_holds_up_no_hook_and_the_journal_recovers() {
             "s",
             json!({ "prompt": format!("full {n} {}", "x".repeat(1_500)) }),
         );
+        assert!(begun.elapsed() < Duration::from_secs(5), "the hook took {:?}", begun.elapsed());
     }
     drop(file);
     std::fs::remove_file(&filler).unwrap();
@@ -327,10 +329,12 @@ fn events_that_no_daemon_and_no_transcript_has_are_reported_as_a_gap() {
     };
     ask("s", "before");
     home.json(&["daemon", "stop"]);
+    let begun = Instant::now();
     for words in ["away", "still away"] {
         assert_eq!(ask("s", words), "");
     }
     ask("new", "the first words of another one");
+    assert!(begun.elapsed() < Duration::from_secs(6));
     home.json(&["projects"]);
     ask("s", "after");
     ask("new", "the second ones");
@@ -349,7 +353,9 @@ fn a_hook_that_is_killed_or_finds_no_daemon_leaves_no_half() {
     home.json(&["projects"]);
     report(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "before", "prompt_id": "p" }));
     home.json(&["daemon", "stop"]);
+    let begun = Instant::now();
     assert_eq!(report(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "away" })), "");
+    assert!(begun.elapsed() < Duration::from_secs(3));
     home.json(&["projects"]);
     for n in 0..20_u64 {
         let input = json!({
