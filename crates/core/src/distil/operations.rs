@@ -32,7 +32,7 @@ pub struct Item {
     pub sessions: BTreeSet<SessionId>,
     /// The exchanges that it rests on.
     pub evidence: BTreeSet<ExchangeId>,
-    /// When the last session began that said so, also before a revision.
+    /// When the last session began that supports it. Sessions that supported an earlier revision count too.
     pub last_session_at: Timestamp,
 }
 

@@ -209,8 +209,8 @@ impl Intake {
         Ok(is_undecided)
     }
 
-    /// Whether the first exchange that nobody had forgotten is stored. A session that has nothing in common with another one at
-    /// its beginning is no copy, and is not compared.
+    /// Whether the first of its exchanges that was not forgotten is stored already. If it is not, the session begins with its own
+    /// words and is no copy.
     async fn has_relatives(&self, batch: &Batch) -> Result<bool, ServiceError> {
         for first in batch.exchanges.iter().filter_map(|exchange| exchange.first_id.as_deref()) {
             if !self.history.owners(&[first]).await?.is_empty() {
